@@ -20,7 +20,7 @@ from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, Sl
 from malaprop.core.insight import Apart, Blank, Focus, Toward
 from malaprop.core.text import Text
 from malaprop.engine.insight import Insight
-from malaprop.engine.passes import Passes
+from malaprop.engine.passes import GradientService
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run
@@ -250,7 +250,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
     white: dict[str, Service] = {}
     if isinstance(target, White):
         white = {
-            "gradient": Passes(target.gradients, scoring),
+            "gradient": GradientService(target.gradients, scoring),
             "attention": Insight(target.attention.focus, scoring),
             "embeddings": Insight(target.embeddings.apart, scoring),
             "toward": Insight(target.embeddings.toward, scoring),

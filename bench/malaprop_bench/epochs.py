@@ -69,11 +69,11 @@ def measure(
     from malaprop.frame.runs.victims import device_of
     from malaprop.frame.study.training_methods import Hardening
     from malaprop.frame.study.training_tasks import LearningData, find_named
-    from malaprop.zoo.train import Given
+    from malaprop.zoo.train import TrainingInput
 
     torch.set_num_threads(1)
     parts, place = LearningData(data=data).splits(), device_of(device)
-    named = find_named(model, parts, Given(), 0)
+    named = find_named(model, parts, TrainingInput(), 0)
     found: dict[str, list[float]] = {}
     for method in (PLAIN, *methods, PLAIN):
         hardening = None if method == PLAIN else Hardening.of(method)

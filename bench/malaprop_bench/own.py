@@ -84,12 +84,12 @@ def folder(name: str, data: str) -> str:
     """What names the victim to every process: a zoo model's folder, trained first if need be, or what was given."""
     from malaprop.data import load
     from malaprop.zoo import names as zoo
-    from malaprop.zoo.cache import trained
+    from malaprop.zoo.cache import find_or_train
 
     if Path(name).exists() or not zoo.is_name(name):
         return name
 
-    return str(trained(name, data, read=load))
+    return str(find_or_train(name, data, read=load))
 
 
 def has_stock(spec: str) -> bool:

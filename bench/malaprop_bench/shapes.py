@@ -133,7 +133,7 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
     from malaprop.models.quiet import quietly
     from malaprop.models.tokens.wordpieces import WordPieces
     from malaprop.training.seeds import seeded
-    from malaprop.zoo.blocks.transformer import Attending
+    from malaprop.zoo.blocks.transformer import TransformerClassifier
 
     tokenizer = _learned(shape.tokens, data)
     config = getattr(transformers, f"{shape.kind}Config")(
@@ -147,7 +147,7 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
         model = getattr(transformers, f"{shape.kind}ForSequenceClassification")(config).to(device)
     if seconds > 0:
         rows = WordPieces.of(tokenizer).rows([tuple(e.fields.values()) for e in data.train], shape.limit)
-        _train(Attending(model, None), rows, data.train, 0, shape.rate, seconds, seed)
+        _train(TransformerClassifier(model, None), rows, data.train, 0, shape.rate, seconds, seed)
     with quietly():
         model.cpu().save_pretrained(folder)
     _save_tokenizer(tokenizer, folder, shape.limit)

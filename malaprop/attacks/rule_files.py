@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import DataError, TextError
-from malaprop.core.text import checked, word_pattern
+from malaprop.core.text import check_text, word_pattern
 from malaprop.core.whole_files import write_whole
 
 FORMAT = 1
@@ -252,7 +252,7 @@ def _word(cells: Mapping[str, Any], name: str, where: str) -> str:
     if not given or len(given) > _LONGEST:
         raise DataError(f"{where}: {name!r} must hold 1 to {_LONGEST} characters, got {str(value)[:40]!r}")
     try:
-        return checked(given)
+        return check_text(given)
     except TextError as error:
         raise DataError(f"{where}: {error}") from None
 

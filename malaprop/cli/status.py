@@ -23,10 +23,10 @@ def status(
 
       malaprop status runs --json
     """
-    from malaprop.frame.records.folder_contents import look
+    from malaprop.frame.records.folder_contents import list_contents
     from malaprop.frame.report.tables import lines_of
 
-    held = look(folders)
+    held = list_contents(folders)
     if not quiet:
         for folder, command in held.studies:
             print(f"study: {command or 'without a name'}, in {folder}")

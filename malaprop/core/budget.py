@@ -79,7 +79,7 @@ class Limits:
         return (self.price_in * tokens_in + self.price_out * tokens_out) / MILLION
 
 
-class Bill(NamedTuple):
+class Charge(NamedTuple):
     """`queries` are about to be asked; the others came about since the last bill of this worker.
 
     `ahead` are queries of a round that is about to begin, each of which is drawn when it is asked.
@@ -93,14 +93,14 @@ class Bill(NamedTuple):
     ahead: int = 0  # queries
 
 
-class Standing(NamedTuple):
+class BudgetState(NamedTuple):
     """What a worker is told: which limit its bill would exceed, if any."""
 
     reached: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
-class Ledger:
+class Budget:
     """All that a run has spent, over all workers and all attempts. `reached` names the limit that refused last."""
 
     limits: Limits = field(default_factory=Limits)
@@ -123,7 +123,7 @@ class Ledger:
     def cost(self) -> float:
         return self.limits.cost_of(self.spent.tokens_in, self.spent.tokens_out)
 
-    def draw(self, bill: Bill) -> Standing:
+    def draw(self, bill: Charge) -> BudgetState:
         """Takes in a bill; its queries count from now on, unless a limit forbids them."""
         self.spent.tokens_in += bill.tokens_in
         self.spent.tokens_out += bill.tokens_out
@@ -135,7 +135,7 @@ class Ledger:
             self.spent.queries += bill.queries
         if self.tell is not None:
             self.tell()
-        return Standing(refused)
+        return BudgetState(refused)
 
     def _uses(self, more: int) -> dict[str, tuple[float, float]]:
         """For each limit what is used of it once so many queries more are answered, and the limit."""
@@ -159,13 +159,13 @@ class Ledger:
         return max((used / limit for used, limit in self._uses(0).values()), default=0.0)
 
 
-class Purse:
+class BudgetClient:
     """A worker's end of the ledger: asks before each round. Any number of threads may draw and settle."""
 
-    def __init__(self, send: Callable[[Bill], Standing], limits: Limits) -> None:
+    def __init__(self, send: Callable[[Charge], BudgetState], limits: Limits) -> None:
         self.limits = limits
         self._send = send
-        self._open = Bill()  # what the next bill will say
+        self._open = Charge()  # what the next bill will say
         self._lock = RLock()
 
     def draw(self, queries: int) -> None:
@@ -179,7 +179,7 @@ class Purse:
     def _ask(self, *, queries: int = 0, ahead: int = 0) -> None:
         with self._lock:
             standing = self._send(self._open._replace(queries=queries, ahead=ahead))
-            self._open = Bill()
+            self._open = Charge()
         if standing.reached:
             raise LimitReached(f"{standing.reached} is reached")
 
@@ -197,7 +197,7 @@ class Purse:
 
     def _hand_in(self) -> None:
         self._send(self._open)
-        self._open = Bill()
+        self._open = Charge()
 
     def end(self) -> None:
         """An example has ended."""
@@ -207,15 +207,15 @@ class Purse:
     def close(self) -> None:
         """Sends what was not sent yet."""
         with self._lock:
-            if self._open != Bill():
+            if self._open != Charge():
                 self._hand_in()
 
 
-_PAYER: ContextVar[Purse | None] = ContextVar("payer", default=None)
+_PAYER: ContextVar[BudgetClient | None] = ContextVar("payer", default=None)
 
 
 @contextmanager
-def paid_by(purse: Purse | None) -> Iterator[None]:
+def paid_by(purse: BudgetClient | None) -> Iterator[None]:
     """What victims that are `Paying` send inside is counted with this purse."""
     token = _PAYER.set(purse)
     try:
@@ -224,6 +224,6 @@ def paid_by(purse: Purse | None) -> Iterator[None]:
         _PAYER.reset(token)
 
 
-def find_payer() -> Purse | None:
+def find_payer() -> BudgetClient | None:
     """The purse of `paid_by`; None where nobody counts."""
     return _PAYER.get()

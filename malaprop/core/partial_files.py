@@ -14,7 +14,7 @@ from pathlib import Path
 _HALF = re.compile(r"\.(?P<name>.+?)\.(?P<pid>\d+)(@(?P<machine>.*))?")
 
 
-def half_of(path: Path) -> Path:
+def partial_path(path: Path) -> Path:
     """Where this process writes a file or folder before it takes its place in one step."""
     return path.with_name(f".{path.name}.{os.getpid()}@{platform.node()}")
 
@@ -32,7 +32,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def leftovers(folder: Path, *names: str) -> Iterator[Path]:
+def find_partial_files(folder: Path, *names: str) -> Iterator[Path]:
     """What dead processes of this machine had half written in a folder.
 
     Other machines may write to the same disk: what they began is left to them. Of the files called `names` also those
@@ -51,8 +51,8 @@ def leftovers(folder: Path, *names: str) -> Iterator[Path]:
             yield path
 
 
-def clear_leftovers(folder: Path, *names: str) -> None:
+def remove_partial_files(folder: Path, *names: str) -> None:
     """Removes them."""
-    for path in leftovers(folder, *names):
+    for path in find_partial_files(folder, *names):
         with suppress(OSError):
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -94,7 +94,7 @@ class Words:
         return np.asarray(found, np.int64)
 
 
-def checked(string: str) -> str:
+def check_text(string: str) -> str:
     """The string itself, if it can be a text."""
     if not isinstance(string, str):
         raise TextError(f"a text must be a string, got {type(string).__name__}")
@@ -126,7 +126,7 @@ class Text:
             raise TextError("an example needs at least one field, got none")
         parts: list[str] = []
         for value in fields.values():
-            fresh = split_parts(checked(value))
+            fresh = split_parts(check_text(value))
             if parts:
                 parts[-1] += BREAK + fresh[0]
                 fresh = fresh[1:]

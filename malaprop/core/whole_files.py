@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from malaprop.core.errors import RecordError
-from malaprop.core.partial_files import clear_leftovers, half_of
+from malaprop.core.partial_files import partial_path, remove_partial_files
 
 Made = TypeVar("Made")
 
 
 def write_whole(path: Path, text: str) -> Path:
     """The file with all of the text, or as it was before."""
-    half = half_of(path)
+    half = partial_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(path.parent, path.name)
+        remove_partial_files(path.parent, path.name)
         half.write_text(text, encoding="utf-8")
         half.replace(path)
     except OSError as error:

@@ -90,7 +90,7 @@ class Dataset:
     @property
     def fingerprint(self) -> str:
         """Sixteen hex digits of what the examples say, whatever their order."""
-        rows = sorted(map(spelled, self.examples))
+        rows = sorted(map(join_fields, self.examples))
         whole = "\x1d".join([*self.labels, *rows])
         return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -122,7 +122,7 @@ class Dataset:
         """The same examples of which attacks may change these fields: a name, several with commas, or `both`."""
         chosen = choose(self.name, self.fields, fields)
         examples = tuple(replace(e, editable=chosen) for e in self.examples)
-        return replace(self, name=f"{self.name}{told(self.fields, chosen)}", examples=examples)
+        return replace(self, name=f"{self.name}{split_fields(self.fields, chosen)}", examples=examples)
 
     def first(self, count: int | None) -> Dataset:
         """The first examples, in the order they came."""
@@ -142,13 +142,13 @@ def choose(data: str, fields: tuple[str, ...], asked: str) -> tuple[str, ...]:
     return names
 
 
-def told(fields: tuple[str, ...], chosen: tuple[str, ...]) -> str:
+def split_fields(fields: tuple[str, ...], chosen: tuple[str, ...]) -> str:
     """What a dataset's name says of the fields that may change: nothing where they are those by default."""
     usual = set(editable(fields) or fields)
     return "" if set(chosen) == usual else f" ({' and '.join(chosen)} may change)"
 
 
-def spelled(example: Example) -> str:
+def join_fields(example: Example) -> str:
     """All of an example in one string, for fingerprints; what may change is named where it is not as usual."""
     chosen = () if set(example.open) == set(editable(tuple(example.fields)) or example.fields) else example.open
     fields = (f"{name}\x1f{value}" for name, value in example.fields.items())
@@ -334,7 +334,7 @@ def names() -> tuple[str, ...]:
     return (*packaged.NAMES, *synthetic.NAMES, *translation.NAMES, *local.names())
 
 
-def held(name: str) -> tuple[str, ...]:
+def list_splits(name: str) -> tuple[str, ...]:
     """The splits that a dataset of this name has; of the hub's, all are taken to be there."""
     from malaprop.data import local
 

@@ -13,7 +13,7 @@ import numpy as np
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, content_id
 from malaprop.core.ids import Ids
-from malaprop.data.base import Dataset, choose, draw, editable, spelled, told
+from malaprop.data.base import Dataset, choose, draw, editable, join_fields, split_fields
 from malaprop.data.files import Layout, Names, no_rows
 from malaprop.data.labels import cell_of, read_labels
 from malaprop.data.matching import order, turn
@@ -47,7 +47,7 @@ class Stream:
 
     @property
     def name(self) -> str:
-        return self.path.name if self.chosen is None else f"{self.path.name}{told(self.fields, self.chosen)}"
+        return self.path.name if self.chosen is None else f"{self.path.name}{split_fields(self.fields, self.chosen)}"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class Stream:
         """Sixteen hex digits of what the examples say, whatever their order; other ones than of a held dataset."""
         total = 0
         for e in self:
-            total += int.from_bytes(sha256(spelled(e).encode("utf-8", "surrogatepass")).digest(), "big")
+            total += int.from_bytes(sha256(join_fields(e).encode("utf-8", "surrogatepass")).digest(), "big")
         return sha256("\x1d".join([*self.labels, str(total % 2**256)]).encode()).hexdigest()[:16]
 
     def sample(self, count: int | None, seed: int = 0) -> Stream | Dataset:

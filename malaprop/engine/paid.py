@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.budget import Meter, Purse, paid_by
+from malaprop.core.budget import BudgetClient, Meter, paid_by
 from malaprop.core.capability import Capability
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
@@ -32,7 +32,7 @@ class Paid(Around):
     """
 
     def __init__(
-        self, victim: Victim, disk: Path | None = None, purse: Purse | None = None, again: Path | None = None
+        self, victim: Victim, disk: Path | None = None, purse: BudgetClient | None = None, again: Path | None = None
     ) -> None:
         self._victim, self.purse = victim, purse
         self._cached = None if disk is None else Disk(disk, _mark(victim)).wrap(self._pieces)
@@ -185,7 +185,7 @@ def _count(fields: Fields) -> int:
 class Counted:
     """Another service that asks the victim, such as gradients: its texts count as queries, too."""
 
-    def __init__(self, service: Service, purse: Purse, size: Callable[[Any], int] = lambda _: 1) -> None:
+    def __init__(self, service: Service, purse: BudgetClient, size: Callable[[Any], int] = lambda _: 1) -> None:
         self.service, self.purse, self.size = service, purse, size
 
     def begin(self, asks: Sequence[Sequence[Any]]) -> Any:

@@ -26,7 +26,7 @@ Look = CharLook | WordLook | SlotLook | MixLook
 Seen = CharSeen | WordSeen | SlotSeen | MixSeen
 
 
-class Passes:
+class GradientService:
     """Answers looks. A text that was looked at counts as forwarded, in the counters of `scoring`."""
 
     def __init__(self, gradients: Gradients, scoring: Scoring) -> None:

@@ -79,11 +79,11 @@ def sentence(output: str, reference: str) -> float:
 
 def interval(found: Counts, seed: int = 0, times: int = 1000) -> tuple[float, float]:
     """The middle 95% of BLEU over sets of sentences drawn anew (Koehn 2004)."""
-    drawn = resampled(found, seed, times)
+    drawn = resample_bleu(found, seed, times)
     return float(np.percentile(drawn, 2.5)), float(np.percentile(drawn, 97.5))
 
 
-def resampled(found: Counts, seed: int = 0, times: int = 1000) -> NDArray[np.float64]:
+def resample_bleu(found: Counts, seed: int = 0, times: int = 1000) -> NDArray[np.float64]:
     """BLEU of each drawn set; two systems on the same sentences are drawn alike, so their figures can be paired."""
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(found), size=(times, len(found)))

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from malaprop.models.tokens.vocab import UNK
 
 
-def settled(
+def fill_empty_rows(
     ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"], empty: int = UNK
 ) -> tuple[Int[Tensor, "batch some"], Int[Tensor, " batch"]]:
     """The same rows, but a text without a token is the one token `empty`."""

@@ -95,11 +95,11 @@ class Card:
 
     @property
     def name(self) -> str:
-        from malaprop.zoo.names import called
+        from malaprop.zoo.names import name_with_seed
 
         if not self.spec:
             return f"{self.kind}#{self.seed + 1}" if self.seed and self.role == "translator" else self.kind
-        plain = called(self.zoo, self.seed)
+        plain = name_with_seed(self.zoo, self.seed)
         return f"{plain}+{self.hardened}" if self.hardened else plain
 
     @property

@@ -14,7 +14,7 @@ from malaprop.training.task import Figures
 _ONE_BY_ONE = 3  # steps before the graph: libraries choose their kernels, and optimisers make their state
 
 
-class Repeat:
+class RepeatedStep:
     """Does the work it is given; on a GPU as a graph that was recorded at the fourth step.
 
     The work must be the same at every call: no number that changes, no tensor but those it was recorded with, no look

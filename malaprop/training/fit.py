@@ -13,12 +13,12 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError
 from malaprop.training.bar import progress_bar
-from malaprop.training.cuda_graph import Repeat
-from malaprop.training.state import TrainingState, Unfinished
-from malaprop.training.task import Assessment, Course, Figures, Now, Phase, Sum, Sums
+from malaprop.training.cuda_graph import RepeatedStep
+from malaprop.training.state import TrainingFolder, TrainingState
+from malaprop.training.task import Assessment, Figures, Stage, Sums, TrainingStep, TrainingTask, WeightedLoss
 
 _GLANCE = 1.0  # seconds between two glances at the loss; each waits for the device
-Listen = Callable[[Now, Assessment], None]
+Listen = Callable[[TrainingStep, Assessment], None]
 
 
 class Fitted(NamedTuple):
@@ -31,9 +31,9 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    course: Course,
+    course: TrainingTask,
     *,
-    unfinished: Unfinished | None = None,
+    unfinished: TrainingFolder | None = None,
     title: str = "training",
     quiet: bool = True,
     listen: Iterable[Listen] = (),
@@ -68,7 +68,7 @@ def fit(
 class _Run:
     """Where a training stands."""
 
-    def __init__(self, course: Course, listen: tuple[Listen, ...]) -> None:
+    def __init__(self, course: TrainingTask, listen: tuple[Listen, ...]) -> None:
         self.course, self.listen = course, listen
         self.place = 0  # of the phase
         self.step = self.stale = 0
@@ -81,21 +81,21 @@ class _Run:
         self.counts: dict[str, int] = {}
         self.loss = torch.zeros(())
         self._device = next(next(iter(course.modules.values())).parameters()).device
-        self._repeat = Repeat(self._device)
+        self._repeat = RepeatedStep(self._device)
         self._before, self._began = 0.0, time.perf_counter()
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> Stage:
         return self.course.phases[self.place]
 
     def seconds(self) -> float:
         return self._before + time.perf_counter() - self._began
 
-    def now(self) -> Now:
+    def now(self) -> TrainingStep:
         seconds = self.seconds()
-        return Now(self.phase, self.step, self.phase.spent(self.step, seconds - self.since), seconds)
+        return TrainingStep(self.phase, self.step, self.phase.spent(self.step, seconds - self.since), seconds)
 
-    def start(self, unfinished: Unfinished | None) -> None:
+    def start(self, unfinished: TrainingFolder | None) -> None:
         known = [f"now|{name}|{key}" for name, module in self.course.modules.items() for key in module.state_dict()]
         found = unfinished.read(known) if unfinished else None
         if found is None:
@@ -111,7 +111,7 @@ class _Run:
                 return False
             self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
             self.sums, self.counts = {}, {}
-            self._repeat = Repeat(self._device)
+            self._repeat = RepeatedStep(self._device)
             self.phase.begin()
         return True
 
@@ -129,7 +129,7 @@ class _Run:
         if self.phase.look and (self.step % self.phase.every == 0 or self.step == self.phase.steps):
             self._look(self.phase.look)
 
-    def _descend(self, now: Now) -> Figures:
+    def _descend(self, now: TrainingStep) -> Figures:
         losses, learners = self.phase.losses(now), self.course.learners
         while True:
             try:
@@ -146,8 +146,8 @@ class _Run:
             self.counts[name] = self.counts.get(name, 0) + 1
         self.loss = next(iter(figures.values())).detach()
 
-    def _look(self, ask: Callable[[Now, Sums], Assessment]) -> None:
-        sums = {name: Sum(self._finite(total), self.counts[name]) for name, total in self.sums.items()}
+    def _look(self, ask: Callable[[TrainingStep, Sums], Assessment]) -> None:
+        sums = {name: WeightedLoss(self._finite(total), self.counts[name]) for name, total in self.sums.items()}
         self.sums, self.counts = {}, {}
         now = self.now()
         look = ask(now, sums)

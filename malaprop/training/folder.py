@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from malaprop.core.errors import SettingError
-from malaprop.core.partial_files import half_of, leftovers
+from malaprop.core.partial_files import find_partial_files, partial_path
 from malaprop.training.card import ROLES
 
 
@@ -20,7 +20,7 @@ def appearing(target: Path, role: str = "classifier") -> Iterator[Path]:
     room: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        room = half_of(target)
+        room = partial_path(target)
         shutil.rmtree(room, ignore_errors=True)  # of a dead process that had this one's number
         made = room / "made"
         made.mkdir(parents=True)
@@ -39,7 +39,7 @@ def appearing(target: Path, role: str = "classifier") -> Iterator[Path]:
 
 def _mend(target: Path) -> None:
     """Clears what killed processes left beside a model; one that was about to take its place takes it."""
-    for room in leftovers(target.parent):
+    for room in find_partial_files(target.parent):
         if not room.name.startswith(f".{target.name}."):
             continue
         with suppress(OSError):

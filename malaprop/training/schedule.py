@@ -13,20 +13,20 @@ from torch import Tensor, nn
 from malaprop.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from malaprop.training.task import Now
+    from malaprop.training.task import TrainingStep
 
-Slope = Callable[["Now"], float]  # the share of the rate that holds at a step
+Slope = Callable[["TrainingStep"], float]  # the share of the rate that holds at a step
 Named = Iterable[tuple[str, Tensor]]
 
 
-def steady(now: Now) -> float:  # noqa: ARG001
+def steady(now: TrainingStep) -> float:  # noqa: ARG001
     return 1.0
 
 
-def rise_and_fall(warmup: float) -> Slope:
+def warm_up_and_decay(warmup: float) -> Slope:
     """Up over that share of the steps, then down to nothing, in straight lines."""
 
-    def slope(now: Now) -> float:
+    def slope(now: TrainingStep) -> float:
         steps = now.phase.steps
         assert steps is not None, "a rate that follows the steps needs their number"
         rise = max(1, round(steps * warmup))
@@ -38,16 +38,16 @@ def rise_and_fall(warmup: float) -> Slope:
 
 
 def follow_budget(warmup: float) -> Slope:
-    """As `rise_and_fall`, by the share of steps or minutes that is spent."""
+    """As `warm_up_and_decay`, by the share of steps or minutes that is spent."""
 
-    def slope(now: Now) -> float:
+    def slope(now: TrainingStep) -> float:
         rise = min(1.0, (now.progress + 1e-3) / warmup) if warmup else 1.0
         return min(rise, max(0.0, (1 - now.progress) / (1 - warmup)))
 
     return slope
 
 
-def fall_to(floor: float, warmup: float) -> Slope:
+def decay_to(floor: float, warmup: float) -> Slope:
     """Up over that share of the budget, and at the same time down from the whole rate to a floor of it."""
     return lambda now: min(1.0, (now.progress + 1e-3) / warmup) * max(floor, 1 - now.progress)
 
@@ -59,7 +59,7 @@ def inverse_root(warmup: int) -> Slope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Schedule:
     """AdamW's settings; `clip` bounds the norm of all gradients together, None leaves them."""
 
     rate: float
@@ -74,7 +74,7 @@ class Pace:
             raise SettingError(f"rate and clip must be above 0, got {self.rate} and {self.clip}")
 
 
-class Learner:
+class ParameterGroup:
     """Parameters that learn together at one pace.
 
     `rates` gives parameters whose name begins so their own share of the rate; 0 leaves them as they are. `decays` says
@@ -83,7 +83,7 @@ class Learner:
 
     def __init__(
         self,
-        pace: Pace,
+        pace: Schedule,
         named: Named,
         *,
         rates: tuple[tuple[str, float], ...] = (),
@@ -110,11 +110,13 @@ class Learner:
         self._optimiser.zero_grad(set_to_none=True)
 
     @classmethod
-    def of(cls, pace: Pace, parameters: Iterable[Tensor]) -> Learner:
+    def of(cls, pace: Schedule, parameters: Iterable[Tensor]) -> ParameterGroup:
         """Parameters that need no names."""
         return cls(pace, (("", parameter) for parameter in parameters))
 
-    def descend(self, loss: Tensor, now: Now, *, alone: bool, graded: Callable[[], None] | None = None) -> None:
+    def descend(
+        self, loss: Tensor, now: TrainingStep, *, alone: bool, graded: Callable[[], None] | None = None
+    ) -> None:
         """One step down a loss. Gradients that are there already count as well: a part of a loss may be walked back.
 
         With other learners about (not `alone`) only its own parameters get gradients.

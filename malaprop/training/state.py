@@ -29,7 +29,7 @@ class TrainingState(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Unfinished:
+class TrainingFolder:
     """A folder with the newest whole state; a new one is written beside it and takes its place in one step.
 
     `recipe` is all that decides the outcome. A state of another recipe, or one that cannot be read, is not used; with
@@ -44,7 +44,7 @@ class Unfinished:
     _last: float = field(default_factory=time.monotonic, init=False)
 
     @classmethod
-    def beside(cls, folder: Path, recipe: Mapping[str, Any], **more: Any) -> Unfinished:
+    def beside(cls, folder: Path, recipe: Mapping[str, Any], **more: Any) -> TrainingFolder:
         """The state of what will become a folder, hidden beside it."""
         return cls(folder=folder.absolute().with_name(f".{folder.name}.unfinished"), recipe=recipe, **more)
 

@@ -9,19 +9,19 @@ from typing import NamedTuple, Protocol
 from torch import Tensor, nn
 
 from malaprop.core.errors import SettingError
-from malaprop.training.schedule import Learner
+from malaprop.training.schedule import ParameterGroup
 
 
-class Now(NamedTuple):
+class TrainingStep(NamedTuple):
     """Where a training stands: `step` counts those of the phase that are done, `seconds` those of all phases."""
 
-    phase: Phase
+    phase: Stage
     step: int
     progress: float
     seconds: float
 
 
-class Descent(NamedTuple):
+class GradientLoss(NamedTuple):
     """A loss, and which learner takes a step down it; `graded` is called when the gradients are there, before that."""
 
     learner: str
@@ -29,7 +29,7 @@ class Descent(NamedTuple):
     graded: Callable[[], None] | None = None
 
 
-class Sum(NamedTuple):
+class WeightedLoss(NamedTuple):
     """What a figure came to since the last look, in so many steps."""
 
     total: float
@@ -48,7 +48,7 @@ class Assessment(NamedTuple):
     over: bool = False
 
 
-class Memory(Protocol):
+class TrainingMemory(Protocol):
     """What a training remembers from one step to the next beside weights, so that it can be kept and filled again."""
 
     def state(self) -> Mapping[str, Tensor]: ...
@@ -58,12 +58,12 @@ class Memory(Protocol):
 
 
 Figures = Mapping[str, Tensor]  # of one step, on the device; the first is the loss that a progress bar shows
-Losses = Generator[Descent, None, Figures]
-Sums = Mapping[str, Sum]
+Losses = Generator[GradientLoss, None, Figures]
+Sums = Mapping[str, WeightedLoss]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Stage:
     """A part of a training: it ends when its steps or its minutes are spent, or by a look.
 
     `losses` is one step. It never takes the step, it yields losses, and goes on when the step down each has been
@@ -75,13 +75,13 @@ class Phase:
     `losses` reads: a GPU then repeats them as one graph. `after` hears that a step was taken.
     """
 
-    losses: Callable[[Now], Losses]
-    draw: Callable[[Now], None] | None = None
-    after: Callable[[Now], None] = lambda now: None  # noqa: ARG005
+    losses: Callable[[TrainingStep], Losses]
+    draw: Callable[[TrainingStep], None] | None = None
+    after: Callable[[TrainingStep], None] = lambda now: None  # noqa: ARG005
     name: str = ""
     steps: int | None = None
     minutes: float | None = None  # a phase with this does not give the same weights every time
-    look: Callable[[Now, Sums], Assessment] | None = None
+    look: Callable[[TrainingStep, Sums], Assessment] | None = None
     every: int = 0
     patience: int = 0
     begin: Callable[[], None] = lambda: None
@@ -99,15 +99,15 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class TrainingTask:
     """A training as `fit` takes it, written as if for one process that is never killed.
 
     `modules` are all networks that change; `best` names the one whose weights are kept by the rank of looks, "" where
     those of the last step stay. `memories` is what else a step depends on that an earlier one made.
     """
 
-    phases: tuple[Phase, ...]
+    phases: tuple[Stage, ...]
     modules: Mapping[str, nn.Module]
-    learners: Mapping[str, Learner]
+    learners: Mapping[str, ParameterGroup]
     best: str = ""
-    memories: Mapping[str, Memory] = field(default_factory=dict)
+    memories: Mapping[str, TrainingMemory] = field(default_factory=dict)

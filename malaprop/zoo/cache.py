@@ -30,7 +30,7 @@ _READS = {
 }
 
 
-def trained(
+def find_or_train(
     name: str, data: str = "mr", *, read: Read, seed: int = 0, device: str = "cpu", quiet: bool = False
 ) -> Path:
     """The folder of a zoo model trained on a dataset; trains and announces it in one line where it is not cached.
@@ -46,7 +46,7 @@ def trained(
 
             if not quiet:
                 texts = f"{len(parts.train):,} texts"
-                say(f"training {zoo.called(spec, seed)} on {parts.name} ({texts}, once; kept in the cache)")
+                say(f"training {zoo.name_with_seed(spec, seed)} on {parts.name} ({texts}, once; kept in the cache)")
             card = train(spec, parts, folder, seed=seed, device=device, quiet=quiet)
             if not quiet:
                 accuracy, seconds = card.figures["test_accuracy"], card.figures["seconds"]

@@ -39,7 +39,7 @@ def _stored(name: str, tensor: Tensor) -> Tensor:
     return kept.half() if name.startswith(_FROZEN) else kept
 
 
-def opened(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
+def open_vocabulary(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
     """The vocabulary by which texts are numbered for a model: one that reads characters meets new words."""
     from malaprop.zoo.blocks.charwords import CharWords
     from malaprop.zoo.blocks.elmowords import ElmoWords
@@ -64,7 +64,7 @@ def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
     try:
         model = network(card.zoo, len(vocab), len(card.labels), card.shape)
         model.load_state_dict(load_file(folder / WEIGHTS))
-        reader = opened(model, vocab)
+        reader = open_vocabulary(model, vocab)
     except (OSError, SafetensorError, RuntimeError, TypeError, KeyError, ValueError, SettingError) as error:
         reason = str(error).splitlines()[0][:160]
         raise VictimError(f"{folder / WEIGHTS} is damaged or cut short ({reason}); train the model again") from None

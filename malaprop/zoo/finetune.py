@@ -21,7 +21,7 @@ from malaprop.training.folder import appearing
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.zoo import names as zoo
-from malaprop.zoo.blocks.transformer import Attending
+from malaprop.zoo.blocks.transformer import TransformerClassifier
 from malaprop.zoo.names import FINE_TUNED, OWN, ZooSpec
 from malaprop.zoo.pretrain import cache as pretrained
 from malaprop.zoo.training import Rows
@@ -84,7 +84,7 @@ class FineTuning:
         separator = (
             self.pieces.between[0] if self.pieces.between and has_segments(self.network, self.tokenizer) else None
         )
-        self.model: nn.Module = Attending(self.network, separator)
+        self.model: nn.Module = TransformerClassifier(self.network, separator)
         self.parts = [self._rows(part) for part in (data.train, data.held_out, data.test)]
         self.about = self._about(spec, start)
 

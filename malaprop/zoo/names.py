@@ -145,7 +145,7 @@ def parse(name: str, seed: int = 0) -> tuple[ZooSpec, int]:
     return (ZooSpec.of(found[1]), int(found[2]) - 1) if found else (ZooSpec.of(name), seed)
 
 
-def called(spec: ZooSpec, seed: int) -> str:
+def name_with_seed(spec: ZooSpec, seed: int) -> str:
     return f"{spec.name}#{seed + 1}" if seed else spec.name
 
 

@@ -51,7 +51,7 @@ def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None =
     """Vectors for the words of a vocabulary: `GloVe`, `W2vec` or `fastText`."""
     if given is not None or kind == "GloVe":
         return read_start(words, given)
-    held, matrix = vectorfiles.load(trained(kind, data))
+    held, matrix = vectorfiles.load(find_or_train_vectors(kind, data))
     about = (
         f"Word vectors: {TRAINED[kind]}, a stand-in for the published ones: trained with gensim on the training texts "
         f"of {data.name} and WikiText-2, {matrix.shape[1]} dimensions."
@@ -79,7 +79,7 @@ def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floati
     return StartVectors(table, rows >= 0, about)
 
 
-def trained(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
+def find_or_train_vectors(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
     """The cached table of vectors trained on these texts; trains it, with a line to say so, where there is none."""
     how = course or SkipGram()
     folder = home(kind, data, how)

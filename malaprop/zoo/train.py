@@ -22,11 +22,11 @@ from malaprop.training.finished_folder import check_recipe, keep_recipe
 from malaprop.training.folder import check_target
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
 from malaprop.zoo.blocks.kim import Channels
-from malaprop.zoo.checkpoint import opened
+from malaprop.zoo.checkpoint import open_vocabulary
 from malaprop.zoo.names import RANDOM_DIM, ZooSpec
 from malaprop.zoo.start_vectors import check_width, starting
 from malaprop.zoo.training import FittedClassifier, Hooks, Rows, Training, fit, judge
@@ -34,7 +34,7 @@ from malaprop.zoo.word_rows import WordRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class TrainingInput:
     """What a user may say beyond the name.
 
     `vectors` is a file of word vectors, `start` a transformers folder or hub name, `settings` entries of `Training` or
@@ -64,7 +64,7 @@ class Given:
 class InTheLoop:
     """What is added to a training: `hooks` of what was made ready for it, and of a defence its name and settings."""
 
-    hooks: Callable[[Job], Hooks]
+    hooks: Callable[[TrainingJob], Hooks]
     name: str = ""
     about: str = ""
 
@@ -76,7 +76,7 @@ def train(
     *,
     seed: int = 0,
     device: str = "cpu",
-    given: Given | None = None,
+    given: TrainingInput | None = None,
     added: InTheLoop | None = None,
     quiet: bool = False,
 ) -> Card:
@@ -84,10 +84,10 @@ def train(
 
     The same call resumes what was interrupted, and finds what is done.
     """
-    given, about = given or Given(), added.about if added else ""
+    given, about = given or TrainingInput(), added.about if added else ""
     _check_fields(spec, data)
     check_target(folder)
-    how = change_course(find_course(spec, given.start, len(data.train)), given.settings or {})
+    how = change_training(find_training(spec, given.start, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, how.least)
     job.model.to(device)
     recipe: dict[str, Any] = {
@@ -102,7 +102,7 @@ def train(
     if checkpoint.is_checkpoint(folder):
         check_recipe(folder, recipe)
         return read_card(folder)
-    unfinished = Unfinished.beside(folder, recipe)
+    unfinished = TrainingFolder.beside(folder, recipe)
     hooks = added.hooks(job) if added else None
     title = "" if quiet else f"training {spec.name}"
     learn, held_out, test = job.parts
@@ -138,7 +138,7 @@ def _check_fields(spec: ZooSpec, data: Splits) -> None:
         )
 
 
-class Job(Protocol):
+class TrainingJob(Protocol):
     """A network with fresh or pre-trained weights, and the rows that it reads."""
 
     model: nn.Module
@@ -154,7 +154,7 @@ class Job(Protocol):
     def save(self, folder: Path, card: Card) -> None: ...
 
 
-def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, least: int) -> Job:
+def _job(spec: ZooSpec, data: Splits, seed: int, given: TrainingInput, least: int) -> TrainingJob:
     if not spec.fine_tuned:
         return _Words(spec, data, seed, given, given.words or WordRows.of(data, least))
     from malaprop.zoo.finetune import FineTuning
@@ -162,19 +162,19 @@ def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, least: int) -> Jo
     return FineTuning(spec, data, seed, given.start, limit=_limit(spec, given))
 
 
-def _limit(spec: ZooSpec, given: Given) -> int:
+def _limit(spec: ZooSpec, given: TrainingInput) -> int:
     """How many tokens of a text the model reads."""
     return int((given.settings or {}).get("limit", zoo.limit(spec)))
 
 
-def find_course(spec: ZooSpec, start: str | None, rows: int) -> Training:
+def find_training(spec: ZooSpec, start: str | None, rows: int) -> Training:
     """How a model is trained: what suits the weights that it starts from, not its name."""
     from malaprop.zoo.finetune import PACKAGED
 
     return zoo.training(ZooSpec.of(PACKAGED[start][0]) if spec.fine_tuned and start in PACKAGED else spec, rows)
 
 
-def change_course(how: Training, settings: Mapping[str, Any]) -> Training:
+def change_training(how: Training, settings: Mapping[str, Any]) -> Training:
     """With what a user has set; frozen=false trains what the course leaves as it is."""
     names = {field.name for field in fields(Training)}
     if settings.get("frozen") is False:
@@ -202,7 +202,7 @@ def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> Non
         raise SettingError(f"limit is how many tokens of a text are read, at least 8, got {limit!r}")
     if not isinstance(frozen, bool):
         raise SettingError(f"frozen takes true or false, got {frozen!r}")
-    change_course(Training(), settings)  # a wrong value should not wait for the data
+    change_training(Training(), settings)  # a wrong value should not wait for the data
 
 
 def _digest(model: nn.Module) -> str:
@@ -228,7 +228,7 @@ def _figures(fitted: FittedClassifier, accuracy: float, parts: Sequence[Rows], m
 class _Words:
     """A model that reads words, their characters, or both."""
 
-    def __init__(self, spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows) -> None:
+    def __init__(self, spec: ZooSpec, data: Splits, seed: int, given: TrainingInput, words: WordRows) -> None:
         self.vocab, self.about = words.vocab, ""
         self.most = _limit(spec, given)
         self._given = given.settings or {}
@@ -242,7 +242,7 @@ class _Words:
                 self.about = (
                     "Word vectors: drawn at random." if spec.units == "word" else "Characters: drawn at random."
                 )
-        self.reader = reader = opened(self.model, self.vocab)
+        self.reader = reader = open_vocabulary(self.model, self.vocab)
         self.parts = words.closed(self.most) if isinstance(reader, Vocab) else words.open(self.most, reader)
 
     def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:

@@ -16,14 +16,23 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.models.padded_rows import settled
+from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.models.tokens.batches import Bounds, batches
 from malaprop.models.tokens.ragged import Placed, Ragged
 from malaprop.training import fit as loop
-from malaprop.training.schedule import Learner, Pace, rise_and_fall
+from malaprop.training.schedule import ParameterGroup, Schedule, warm_up_and_decay
 from malaprop.training.seeds import reseed
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Assessment, Course, Descent, Losses, Memory, Now, Phase, Sums
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import (
+    Assessment,
+    GradientLoss,
+    Losses,
+    Stage,
+    Sums,
+    TrainingMemory,
+    TrainingStep,
+    TrainingTask,
+)
 
 
 class Rows(NamedTuple):
@@ -85,7 +94,7 @@ class Hooks:
     held_out: Callable[[Rows], Rows] | None = None
     last: bool = False
     finish: Callable[[nn.Module, Rows], None] | None = None
-    memory: Memory | None = None
+    memory: TrainingMemory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +138,7 @@ def fit(
     seed: int = 0,
     hooks: Hooks | None = None,
     title: str = "",
-    unfinished: Unfinished | None = None,
+    unfinished: TrainingFolder | None = None,
 ) -> FittedClassifier:
     """Trains in place and leaves the weights of the epoch that did best on the part held out; a `title` is shown.
 
@@ -158,16 +167,18 @@ class Classifying:
         self.placed = Placed.of(self.ragged, train.labels, train.pad, self.device)
         self.held_out = hooks.held_out(held_out) if hooks.held_out else held_out
         self.a_pass = math.ceil(len(self.ragged) / settings.batch)
-        phase = Phase(
+        phase = Stage(
             losses=self.losses,
             steps=settings.epochs * self.a_pass,
             look=self.look,
             every=self.a_pass,
             patience=settings.patience,
         )
-        pace = Pace(rate=settings.rate, slope=rise_and_fall(settings.warmup), decay=settings.decay, clip=settings.clip)
-        learner = Learner(pace, model.named_parameters(), rates=settings.rates, decays=_decays)
-        self.course = Course(
+        pace = Schedule(
+            rate=settings.rate, slope=warm_up_and_decay(settings.warmup), decay=settings.decay, clip=settings.clip
+        )
+        learner = ParameterGroup(pace, model.named_parameters(), rates=settings.rates, decays=_decays)
+        self.course = TrainingTask(
             phases=(phase,),
             modules={"model": model},
             learners={"model": learner},
@@ -176,7 +187,7 @@ class Classifying:
         )
         self._pass: tuple[int, list[Ints], list[Int[Tensor, " batch"]]] | None = None
 
-    def losses(self, now: Now) -> Losses:
+    def losses(self, now: TrainingStep) -> Losses:
         batch = self._batch(now.step)
         reseed(self.seed, now.step)
         many = len(batch.labels)
@@ -185,7 +196,7 @@ class Classifying:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             value = self.hooks.loss(self._network(batch), batch)
         graded, stepped = self.hooks.graded, self.hooks.stepped
-        yield Descent("model", value, (lambda: graded(self.model, batch)) if graded else None)
+        yield GradientLoss("model", value, (lambda: graded(self.model, batch)) if graded else None)
         if stepped:
             stepped(self.model, batch)
         return {"loss": value.detach() * many}
@@ -207,13 +218,13 @@ class Classifying:
         model: Any = self.model
 
         def network(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
-            ids, lengths = settled(ids, lengths)
+            ids, lengths = fill_empty_rows(ids, lengths)
             logits: Tensor = model.from_vectors(change(model.embedding(ids), batch), ids, lengths)
             return logits
 
         return network
 
-    def look(self, now: Now, sums: Sums) -> Assessment:
+    def look(self, now: TrainingStep, sums: Sums) -> Assessment:
         with torch.no_grad():
             for parameter in self.model.parameters():
                 parameter.mul_(1)  # says that it has changed, to blocks that remember words; fused steps may not

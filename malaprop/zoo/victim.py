@@ -11,7 +11,7 @@ from malaprop.core.gradient import Gradients
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.inside.attention import WordAttention
-from malaprop.models.inside.network import Shows
+from malaprop.models.inside.network import InsightNetwork
 from malaprop.models.inside.states import WordStates
 from malaprop.models.scorers import Scorer
 from malaprop.models.tokens.openvocab import OpenVocab
@@ -58,8 +58,8 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         gradients=gradients,
         attention=looks,
         states=_states(model, vocab, card.limit, device),
-        pooled=cast(Shows, model).pooled,
-        readout=cast(Shows, model).head,
+        pooled=cast(InsightNetwork, model).pooled,
+        readout=cast(InsightNetwork, model).head,
         padding=padding,
         pairs=card.zoo.pairs,
         device=device,
@@ -94,7 +94,7 @@ def _attention(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, dev
 
 def _states(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device: str) -> WordStates:
     layout = ByParts(cut=vocab.cut, frame=Frame(limit=limit))
-    read = cast(Shows, model).states
+    read = cast(InsightNetwork, model).states
     encoder = model.encoder if isinstance(model, Classifier) else None
     if isinstance(encoder, SelfAttention):
         return WordStates(

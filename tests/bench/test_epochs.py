@@ -13,7 +13,7 @@ from malaprop.features.hardening.epoch_time import time_epoch
 from malaprop.features.hardening.key_star import KeyStar
 from malaprop.frame.study.training_methods import Hardening
 from malaprop.frame.study.training_tasks import LearningData
-from malaprop.zoo.train import Given
+from malaprop.zoo.train import TrainingInput
 from malaprop.zoo.training import Hooks
 
 
@@ -48,7 +48,7 @@ def test_a_few_steps_are_timed_and_nothing_is_left(tmp_path, monkeypatch):
     rows = [f"the film {i} was {('awful', 'great')[i % 2]},{i % 2}" for i in range(120)]
     (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
     parts = LearningData(data="rows.csv").splits()
-    small = Given(settings={"dim": 6, "hidden": 4, "batch": 32})
+    small = TrainingInput(settings={"dim": 6, "hidden": 4, "batch": 32})
     for hardening in (None, Hardening.of("flooding"), Hardening.of("blackbox")):
         found = time_epoch("LSTM-W-Random-1", parts, hardening, given=small, steps=3)
         assert found.steps == -(-len(parts.train) // 32)
@@ -76,12 +76,16 @@ def test_timed_steps_hold_a_whole_round_of_attacks(method, searches, tmp_path, m
     (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
     parts, small = LearningData(data=str(tmp_path / "rows.csv")).splits(), {"dim": 6, "hidden": 4, "batch": 8}
     share = ":share=0.25" if method.startswith("augment") else ""
-    found = time_epoch("LSTM-W-Random-1", parts, Hardening.of(method + share), given=Given(settings=small), steps=5)
+    found = time_epoch(
+        "LSTM-W-Random-1", parts, Hardening.of(method + share), given=TrainingInput(settings=small), steps=5
+    )
     assert seen == searches
     assert found.step > 0
     seen.clear()
     few = parts._replace(train=parts.train[:24])  # three batches: a second pass over them holds a round, too
-    time_epoch("LSTM-W-Random-1", few, Hardening.of(method + share), given=Given(settings=small), steps=6, again=True)
+    time_epoch(
+        "LSTM-W-Random-1", few, Hardening.of(method + share), given=TrainingInput(settings=small), steps=6, again=True
+    )
     assert len(seen) == 2
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from malaprop.core.partial_files import clear_leftovers, half_of
+from malaprop.core.partial_files import partial_path, remove_partial_files
 from malaprop.core.whole_files import write_whole
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import Writer
@@ -39,9 +39,9 @@ def test_only_those_of_dead_processes_of_this_machine_go(tmp_path, dead):
     ]
     for name in (*gone, *stay):
         (tmp_path / name).write_text("text")
-    clear_leftovers(tmp_path, "run.toml")
+    remove_partial_files(tmp_path, "run.toml")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(stay)
-    clear_leftovers(tmp_path / "nowhere")
+    remove_partial_files(tmp_path / "nowhere")
 
 
 def test_a_file_written_whole_clears_its_own(tmp_path, dead):
@@ -96,4 +96,4 @@ def test_a_model_is_never_lost_however_its_writer_was_killed(tmp_path, when, fou
 
 
 def test_a_half_names_its_file_process_and_machine():
-    assert half_of(Path("x/run.toml")) == Path(f"x/.run.toml.{os.getpid()}@{platform.node()}")
+    assert partial_path(Path("x/run.toml")) == Path(f"x/.run.toml.{os.getpid()}@{platform.node()}")

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import TextError
-from malaprop.core.text import BREAK, Text, Words, checked, split_parts, word_pattern
+from malaprop.core.text import BREAK, Text, Words, check_text, split_parts, word_pattern
 
 valid = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 wordy = st.text("ab'-_ .\u0301👍*@`", max_size=40)
@@ -132,7 +132,7 @@ def test_long_runs_take_linear_time():
 )
 def test_what_is_no_text_is_refused_with_the_reason(bad, message):
     with pytest.raises(TextError, match=message):
-        checked(bad)
+        check_text(bad)
     with pytest.raises(TextError, match=message):
         Text.of({"premise": "fine", "hypothesis": bad}, Words())
 

@@ -9,7 +9,7 @@ import pytest
 from malaprop.assets import store
 from malaprop.core.errors import AssetError, DataError
 from malaprop.data import load, packaged
-from malaprop.data.base import held
+from malaprop.data.base import list_splits
 
 
 @pytest.fixture
@@ -65,5 +65,10 @@ def test_local_sets(tmp_path, monkeypatch):
 
 
 def test_splits_by_name():
-    assert held("mnli") == ("train", "test")
-    assert held("mr") == held("entailment-synthetic") == held("hub:any") == ("train", "validation", "test")
+    assert list_splits("mnli") == ("train", "test")
+    assert (
+        list_splits("mr")
+        == list_splits("entailment-synthetic")
+        == list_splits("hub:any")
+        == ("train", "validation", "test")
+    )

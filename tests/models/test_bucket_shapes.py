@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from malaprop.models.scorers.buckets import Buckets, width_of
-from malaprop.models.scorers.host_tensors import FromHost
+from malaprop.models.scorers.host_tensors import HostTensorMode
 from malaprop.models.tokens.splice import Splice
 
 ROWS = [[1 + (n + k) % 50 for k in range(9 + n % 8)] for n in range(100)]
@@ -56,7 +56,7 @@ def table(x: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def test_what_a_pass_brings_from_the_host_is_given_again_in_the_next() -> None:
-    x, kept = torch.zeros(3, device="meta"), FromHost()  # a device that is not the host
+    x, kept = torch.zeros(3, device="meta"), HostTensorMode()  # a device that is not the host
     with torch.inference_mode():
         for _ in range(3):
             with kept.afresh():

@@ -16,7 +16,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.frame.runs.local import run
-from malaprop.models.llm.label_tree import Branches
+from malaprop.models.llm.label_tree import LabelTree
 from malaprop.models.llm.template import TEXT_PROMPT, Shot, Template
 
 LABELS = ("bad film", "very good", "very poor")  # of several tokens, and two that begin alike
@@ -160,7 +160,7 @@ def test_pairs_are_put_where_the_prompt_names_them(folders: Any) -> None:
 
 def test_a_label_word_that_begins_another_is_refused() -> None:
     with pytest.raises(SettingError, match="begins with all of 'good'"):
-        Branches.of([(1, 2), (1, 2, 3)], ["good", "goods"])
+        LabelTree.of([(1, 2), (1, 2, 3)], ["good", "goods"])
 
 
 @pytest.mark.parametrize(

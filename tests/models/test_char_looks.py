@@ -19,7 +19,7 @@ from malaprop.data import of
 from malaprop.frame.records.outcome import compare_key, to_json
 from malaprop.frame.records.read_outcome import from_json
 from malaprop.frame.runs.local import run
-from malaprop.zoo.gradients.character_edits import edited
+from malaprop.zoo.gradients.character_edits import edit_word
 
 
 def attacked(attack, rows, **more):
@@ -160,7 +160,7 @@ def test_words_behind_the_limit_are_left_alone():
     ],
 )
 def test_edits_of_a_word_and_of_its_token(word, piece, place, kind, char, wanted):
-    found = edited(word, piece, place, kind, char)
+    found = edit_word(word, piece, place, kind, char)
     if wanted is not None and word == "don't":
         assert found is not None
         assert found[0] == wanted[0]

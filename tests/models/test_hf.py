@@ -189,7 +189,7 @@ def test_fine_tuning_a_small_encoder(tmp_path, monkeypatch):
     from malaprop.assets import store
     from malaprop.training.splits import splits
     from malaprop.zoo.names import ZooSpec
-    from malaprop.zoo.train import Given, train
+    from malaprop.zoo.train import TrainingInput, train
 
     tokenizer(tmp_path / "base")
     transformers.BertModel(bert().config).save_pretrained(tmp_path / "base")
@@ -198,7 +198,7 @@ def test_fine_tuning_a_small_encoder(tmp_path, monkeypatch):
         [(f"the {w} film {c}", int(w == "good")) for c in "abcdefghijklmnopqrstuvwxyz" * 2 for w in ("good", "bad")]
     )
     folder = tmp_path / "out"
-    given = Given(settings={"epochs": 12, "rate": 5e-3, "batch": 8, "patience": 12})
+    given = TrainingInput(settings={"epochs": 12, "rate": 5e-3, "batch": 8, "patience": 12})
     card = train(ZooSpec.of("BERT"), splits(lambda spec, split: rows, "toy"), folder, given=given)
     assert card.figures["test_accuracy"] > 0.9
     victim = load(folder)

@@ -8,7 +8,7 @@ from malaprop.frame.runs.victims import device_of
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.models.tokens import batches
 from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu, sleep_while_waiting
-from malaprop.models.tokens.to_device import send
+from malaprop.models.tokens.to_device import copy_to_host
 
 GIB = 1 << 30
 CUDA = torch.device("cuda")
@@ -142,5 +142,5 @@ def test_scores_are_waited_for_asleep_where_the_gpu_is_shared(gpu, monkeypatch, 
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch, "empty", lambda *size, **options: Host())
     share_gpu(parts)
-    send(Scores())
+    copy_to_host(Scores())
     assert made == [{"blocking": parts > 1}]

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from malaprop.training.fit import fit
-from malaprop.training.schedule import Learner, Pace
+from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import reseed, seeded
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Assessment, Course, Descent, Phase
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import Assessment, GradientLoss, Stage, TrainingTask
 
 
 class Killed(Exception):
@@ -24,10 +24,12 @@ class Two:
         with seeded(0):
             self.nets = {"one": nn.Linear(3, 3), "two": nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))}
         self.heard, self.die_at = heard, die_at
-        self.course = Course(
+        self.course = TrainingTask(
             phases=(self._phase("one", 1.0, lambda: None), self._phase("two", -1.0, self._begin)),
             modules=self.nets,
-            learners={name: Learner.of(Pace(rate=0.05), net.parameters()) for name, net in self.nets.items()},
+            learners={
+                name: ParameterGroup.of(Schedule(rate=0.05), net.parameters()) for name, net in self.nets.items()
+            },
         )
 
     def _begin(self) -> None:
@@ -41,14 +43,14 @@ class Two:
             noise = torch.randn(8, 3)
             self.heard.append(f"{name} {now.step}")
             loss = (self.nets[name](noise) - sign * noise).square().mean()
-            yield Descent(name, loss)
+            yield GradientLoss(name, loss)
             self.heard.append(f"{name} {now.step} taken")
             return {"loss": loss}
 
         def look(now, sums):
             return Assessment({"loss": sums["loss"].mean}, over=name == "one" and now.step == 6)
 
-        return Phase(losses=losses, name=name, steps=10, look=look, every=3, begin=begin)
+        return Stage(losses=losses, name=name, steps=10, look=look, every=3, begin=begin)
 
     def weights(self):
         return torch.cat([t.flatten().float() for net in self.nets.values() for t in net.state_dict().values()])
@@ -71,8 +73,8 @@ def test_a_killed_training_goes_on_exactly_in_any_phase(at, tmp_path):
     looks = fit(whole.course).looks
     kept = {"folder": tmp_path / "state", "recipe": {}, "every": 0.0}
     with pytest.raises(Killed):
-        fit(Two([], die_at=at).course, unfinished=Unfinished(**kept))
-    again = fit(rest.course, unfinished=Unfinished(**kept)).looks
+        fit(Two([], die_at=at).course, unfinished=TrainingFolder(**kept))
+    again = fit(rest.course, unfinished=TrainingFolder(**kept)).looks
     assert heard[0] == " ".join(map(str, at))
     assert torch.equal(rest.weights(), whole.weights())
     assert [{**look, "seconds": 0} for look in again] == [{**look, "seconds": 0} for look in looks]

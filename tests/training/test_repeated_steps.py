@@ -11,11 +11,11 @@ from malaprop.papers.natural.models.imageplan import ImagePlan
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import ImageWork, train
 from malaprop.training import cuda_graph as repeat
-from malaprop.training.cuda_graph import Repeat
+from malaprop.training.cuda_graph import RepeatedStep
 from malaprop.training.fit import fit
-from malaprop.training.schedule import Learner, Pace
+from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import seeded
-from malaprop.training.task import Course, Descent, Phase
+from malaprop.training.task import GradientLoss, Stage, TrainingTask
 
 
 def test_a_step_is_taken_between_what_it_draws_and_what_is_done_after_it():
@@ -31,17 +31,23 @@ def test_a_step_is_taken_between_what_it_draws_and_what_is_done_after_it():
     def losses(now):
         heard.append(f"step {now.step} on {drawn[0, 0]:.0f}")
         loss = net(drawn).square().mean()
-        yield Descent("net", loss)
+        yield GradientLoss("net", loss)
         return {"loss": loss}
 
-    phase = Phase(losses=losses, draw=draw, after=lambda now: heard.append(f"after {now.step}"), steps=2)
-    fit(Course(phases=(phase,), modules={"net": net}, learners={"net": Learner.of(Pace(rate=0.1), net.parameters())}))
+    phase = Stage(losses=losses, draw=draw, after=lambda now: heard.append(f"after {now.step}"), steps=2)
+    fit(
+        TrainingTask(
+            phases=(phase,),
+            modules={"net": net},
+            learners={"net": ParameterGroup.of(Schedule(rate=0.1), net.parameters())},
+        )
+    )
     assert heard == ["draws 0", "step 0 on 0", "after 0", "draws 1", "step 1 on 1", "after 1"]
 
 
 def test_without_a_gpu_the_work_is_done_each_time():
     done = []
-    again = Repeat(torch.device("cpu"))
+    again = RepeatedStep(torch.device("cpu"))
     for _ in range(9):
         again(lambda: done.append(1) or {})
     assert len(done) == 9

@@ -17,7 +17,7 @@ from malaprop.zoo.blocks.charcnn import charcnn_lstm
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.blocks.lstm import WordLSTM
-from malaprop.zoo.gradients.characters import char_slopes, flip_gains, flipped, respelled, symbols, vectors
+from malaprop.zoo.gradients.characters import char_slopes, flip_gains, make_flips, score_respelled, symbols, vectors
 
 TEXTS = ("the good film", "a bad , dull thing", "it is 1 good one", "zebra ?", "don't overestimate me")
 
@@ -60,7 +60,7 @@ def loss_at(model, embedded, signs, ids, lengths, labels):
 
 
 def exact(model, signs, ids, lengths, label):
-    return functional.cross_entropy(respelled(model, signs, ids, lengths), label, reduction="none")
+    return functional.cross_entropy(score_respelled(model, signs, ids, lengths), label, reduction="none")
 
 
 @pytest.mark.parametrize("kind", ["special", "cnn", "lstm"])
@@ -215,7 +215,7 @@ def test_a_flip_of_a_whole_training_batch_at_once():
     with differentiable(model):
         found = flip_gains(model, ids, lengths, labels, operations=("flip",))
     counts = torch.tensor([2, 3, 0, 1, 100])
-    after = flipped(found, counts)
+    after = make_flips(found, counts)
     changed = (after != found.signs).flatten(1).sum(1).tolist()
     letters = found.flips.isfinite().any(-1).flatten(1).sum(1).tolist()
     assert changed[:4] == [2, 3, 0, 1]

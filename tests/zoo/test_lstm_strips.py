@@ -12,7 +12,7 @@ from malaprop.core.variants import Variants
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import Frame, Splice, splice
 from malaprop.zoo.blocks.lstm import WordLSTM
-from malaprop.zoo.scorers.edits import Edits, shared
+from malaprop.zoo.scorers.edits import Edits, keep_large_groups
 from malaprop.zoo.scorers.lstm import LstmEdits
 from malaprop.zoo.scorers.lstm_steps import STEPS, LstmStrips, Strip, Ways
 
@@ -26,7 +26,7 @@ def strips(lstm: WordLSTM, sizes: tuple[int, ...]) -> LstmStrips:
 def logits(lstm: WordLSTM, work: Splice, sizes: tuple[int, ...]) -> torch.Tensor:
     edits = Edits.of(work)
     with torch.inference_mode():
-        return lstm.head(strips(lstm, sizes).tops(work, edits, shared(work, edits.fits)))
+        return lstm.head(strips(lstm, sizes).tops(work, edits, keep_large_groups(work, edits.fits)))
 
 
 def model(*, both: bool) -> WordLSTM:

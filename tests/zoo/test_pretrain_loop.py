@@ -13,8 +13,8 @@ from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
 from malaprop.core.errors import SettingError
 from malaprop.training.schedule import follow_budget, inverse_root
 from malaprop.training.seeds import RowOrder
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Now, Phase
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import Stage, TrainingStep
 from malaprop.zoo.pretrain import job
 
 KINDS = ("elmo", "roberta", "albert", "mlm-head")
@@ -46,18 +46,18 @@ def weights(folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_pretraining_goes_on_to_the_same_weights(kind, tmp_path, monkeypatch):
     go(kind, tmp_path, "whole")
-    keep = Unfinished.keep
+    keep = TrainingFolder.keep
 
     def keep_then_die(self, state):
         keep(self, state)
         (self.folder / "fresh").mkdir()  # what a kill in the middle of the next state leaves
         raise Killed
 
-    monkeypatch.setattr(Unfinished, "keep", keep_then_die)
+    monkeypatch.setattr(TrainingFolder, "keep", keep_then_die)
     with pytest.raises(Killed):
         go(kind, tmp_path, "killed")
     assert not (tmp_path / "killed").exists()
-    monkeypatch.setattr(Unfinished, "keep", keep)
+    monkeypatch.setattr(TrainingFolder, "keep", keep)
     with monkeypatch.context() as patch:  # the steps before the kill are not done again
         done = []
         patch.setattr(RowOrder, "rows_of", _counted(done))
@@ -90,13 +90,13 @@ def test_the_seed_decides(tmp_path):
 
 
 def test_a_state_of_other_settings_is_refused(tmp_path, monkeypatch):
-    keep = Unfinished.keep
+    keep = TrainingFolder.keep
 
     def keep_then_die(self, state):
         keep(self, state)
         raise Killed
 
-    monkeypatch.setattr(Unfinished, "keep", keep_then_die)
+    monkeypatch.setattr(TrainingFolder, "keep", keep_then_die)
     with pytest.raises(Killed):
         go("elmo", tmp_path, "out")
     with pytest.raises(SettingError, match="unfinished training with other seed, steps") as found:
@@ -128,8 +128,8 @@ def test_minutes_end_the_work_and_the_rate_follows_them(tmp_path):
 
 
 def moment(step, steps):
-    phase = Phase(losses=iter, steps=steps)
-    return Now(phase, step, phase.spent(step, 0.0), 0.0)
+    phase = Stage(losses=iter, steps=steps)
+    return TrainingStep(phase, step, phase.spent(step, 0.0), 0.0)
 
 
 def test_the_rate_rises_then_falls():
@@ -143,10 +143,10 @@ def test_the_rate_rises_then_falls():
 
 
 def test_a_budget_is_spent_by_the_first_of_both():
-    assert Phase(losses=iter, steps=10, minutes=1).spent(5, 45) == 0.75
-    assert Phase(losses=iter, steps=10).spent(5, 1e9) == 0.5
+    assert Stage(losses=iter, steps=10, minutes=1).spent(5, 45) == 0.75
+    assert Stage(losses=iter, steps=10).spent(5, 1e9) == 0.5
     with pytest.raises(SettingError, match="needs a budget"):
-        Phase(losses=iter)
+        Stage(losses=iter)
 
 
 def test_a_rate_too_great_is_said(tmp_path):

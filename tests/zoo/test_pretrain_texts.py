@@ -12,7 +12,7 @@ from tiny_pretraining import no_dataset
 
 from malaprop.core.errors import DataError, MalapropError, SettingError
 from malaprop.core.example import Example
-from malaprop.zoo.pretrain.masking import Symbols, packed
+from malaprop.zoo.pretrain.masking import Symbols, pack_texts
 from malaprop.zoo.pretrain.texts import Corpus, blocks, corpus
 
 
@@ -87,5 +87,5 @@ def test_blocks_and_packing_by_hand():
     with pytest.raises(DataError, match="comes to 3 tokens"):
         blocks(np.arange(3, dtype=np.int32), 4, name="x")
     symbols = Symbols(begin=0, end=2, mask=4, special=(0, 2, 4))
-    rows = packed([[5, 6], [7, 8, 9]], symbols, 5, name="x")
+    rows = pack_texts([[5, 6], [7, 8, 9]], symbols, 5, name="x")
     assert rows.tolist() == [[0, 5, 6, 2, 2], [0, 7, 8, 9, 2]]

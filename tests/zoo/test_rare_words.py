@@ -10,7 +10,7 @@ from malaprop.models.tokens.vocab import UNK
 from malaprop.training.splits import Splits
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
-from malaprop.zoo.train import Given, change_course, check_settings, train
+from malaprop.zoo.train import TrainingInput, change_training, check_settings, train
 from malaprop.zoo.word_rows import WordRows
 
 
@@ -37,10 +37,10 @@ def test_what_stands_for_unknown_words_is_learnt(data, tmp_path):
     moved = {}
     for least in (1, 2):
         folder = tmp_path / str(least)
-        given = Given(settings={"least": least, "epochs": 3, "decay": 0.0})
+        given = TrainingInput(settings={"least": least, "epochs": 3, "decay": 0.0})
         train(spec, data, folder, given=given, quiet=True)
         _, model, vocab = checkpoint.load(folder)
-        start = train(spec, data, tmp_path / f"{least}-start", quiet=True, given=Given(
+        start = train(spec, data, tmp_path / f"{least}-start", quiet=True, given=TrainingInput(
             settings={"least": least, "epochs": 1, "rate": 1e-12, "decay": 0.0}))  # fmt: skip
         assert start.seed == 0
         _, fresh, _ = checkpoint.load(tmp_path / f"{least}-start")
@@ -73,5 +73,5 @@ def test_how_much_is_read_and_what_stays_frozen_can_be_set():
     check_settings({"frozen": False}, [bert])
     usual = zoo.training(bert)
     assert usual.rates
-    assert change_course(usual, {"frozen": False, "epochs": 3}).rates == ()
-    assert change_course(usual, {"epochs": 3}).rates == usual.rates
+    assert change_training(usual, {"frozen": False, "epochs": 3}).rates == ()
+    assert change_training(usual, {"epochs": 3}).rates == usual.rates

@@ -7,7 +7,7 @@ from safetensors.torch import load, save
 from torch import nn
 
 from malaprop.core.errors import CapabilityError, SettingError
-from malaprop.models.padded_rows import settled
+from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.models.tokens.vocab import SEP, UNK, Vocab
 from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.charwords import CharWords
@@ -87,7 +87,7 @@ def test_the_head_reads_what_is_pooled(model):
 
 @torch.inference_mode()
 def test_vectors_may_be_given_in_the_place_of_words(model):
-    ids, lengths = settled(*padded(TEXTS, 9), model.empty)
+    ids, lengths = fill_empty_rows(*padded(TEXTS, 9), model.empty)
     vectors = model.embedding(ids)
     assert torch.allclose(model.from_vectors(vectors, ids, lengths), model(*padded(TEXTS, 9)), atol=1e-6)
     assert not torch.allclose(model.from_vectors(vectors.flip(2), ids, lengths), model(ids, lengths), atol=1e-4)

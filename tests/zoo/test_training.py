@@ -10,7 +10,7 @@ from torch import nn
 from malaprop.core.errors import SettingError
 from malaprop.models.tokens.ragged import Placed, Ragged
 from malaprop.training.seeds import seeded
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge
 
@@ -160,8 +160,8 @@ def test_what_was_killed_goes_on_to_the_same_weights(at, tmp_path):
     first, second = fresh(), fresh()
     kept = {"folder": tmp_path / "state", "recipe": {"a": (1, 2)}, "every": 0.0}
     with pytest.raises(Killed):
-        fit(first, TRAIN, HELD_OUT, how, hooks=Hooks(batch=batch), unfinished=Unfinished(**kept))
-    again = fit(second, TRAIN, HELD_OUT, how, unfinished=Unfinished(**kept))
+        fit(first, TRAIN, HELD_OUT, how, hooks=Hooks(batch=batch), unfinished=TrainingFolder(**kept))
+    again = fit(second, TRAIN, HELD_OUT, how, unfinished=TrainingFolder(**kept))
     assert torch.equal(weights(second), weights(whole))
     assert [e[:3] for e in again.epochs] == [e[:3] for e in expected.epochs]
     assert len(list((tmp_path / "state").iterdir())) == 1
@@ -169,7 +169,7 @@ def test_what_was_killed_goes_on_to_the_same_weights(at, tmp_path):
 
 def test_a_state_of_another_recipe_or_a_damaged_one_is_not_used(tmp_path):
     how = Training(epochs=1, batch=50, rate=1e-2)
-    kept = Unfinished(folder=tmp_path / "s", recipe={"rate": 1}, every=0.0)
+    kept = TrainingFolder(folder=tmp_path / "s", recipe={"rate": 1}, every=0.0)
     fit(fresh(), TRAIN, HELD_OUT, how, unfinished=kept)
     expected = weights_after(how)
     for change in ("recipe", "damage"):
@@ -178,7 +178,7 @@ def test_a_state_of_another_recipe_or_a_damaged_one_is_not_used(tmp_path):
                 path.write_bytes(path.read_bytes()[:-9])
         model = fresh(1)
         recipe = {"rate": 2 if change == "recipe" else 1}
-        fit(model, TRAIN, HELD_OUT, how, seed=1, unfinished=Unfinished(folder=tmp_path / "s", recipe=recipe))
+        fit(model, TRAIN, HELD_OUT, how, seed=1, unfinished=TrainingFolder(folder=tmp_path / "s", recipe=recipe))
         assert torch.equal(weights(model), expected)
 
 

@@ -15,7 +15,7 @@ from malaprop.training import state as unfinished
 from malaprop.training.splits import splits
 from malaprop.zoo import checkpoint
 from malaprop.zoo.names import ZooSpec
-from malaprop.zoo.train import Given, train
+from malaprop.zoo.train import TrainingInput, train
 
 TEXTS = [(f"the {w} film number {i} is {w}", y) for i in range(60) for y, w in enumerate(("bad", "good"))]
 SMALL = {"epochs": 4, "batch": 4, "hidden": 6, "patience": 9, "rate": 1e-2}
@@ -25,7 +25,7 @@ def work(name: str, folder: Path, every: float) -> None:
     torch.set_num_threads(1)
     unfinished.EVERY = every
     data = splits(lambda spec, split: of(TEXTS, name=spec), "toy")
-    train(ZooSpec.of(name), data, folder, given=Given(settings=SMALL), quiet=True)
+    train(ZooSpec.of(name), data, folder, given=TrainingInput(settings=SMALL), quiet=True)
 
 
 @pytest.mark.parametrize("name", ["BiLSTM-W-Random-2", "CNN-C-Random-1"])

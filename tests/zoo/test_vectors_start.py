@@ -11,7 +11,7 @@ from malaprop.data import of
 from malaprop.training.splits import splits
 from malaprop.zoo import start_vectors as vectors
 from malaprop.zoo.pretrain import texts
-from malaprop.zoo.start_vectors import SkipGram, check_width, read_file, starting, trained
+from malaprop.zoo.start_vectors import SkipGram, check_width, find_or_train_vectors, read_file, starting
 
 
 @pytest.fixture
@@ -70,16 +70,16 @@ def test_given_vectors_are_found_by_word(data, tmp_path):
 def test_trained_once_and_kept(kind, data, capfd):
     pytest.importorskip("gensim")
     course = SkipGram(dim=6, epochs=1, rows=50)
-    first = trained(kind, data, course)
+    first = find_or_train_vectors(kind, data, course)
     assert "training" in capfd.readouterr().err
     before = (first / "vectors.npy").read_bytes()
-    assert trained(kind, data, course) == first
+    assert find_or_train_vectors(kind, data, course) == first
     assert capfd.readouterr().err == ""
-    assert trained(kind, data, SkipGram(dim=5, epochs=1, rows=50)) != first
+    assert find_or_train_vectors(kind, data, SkipGram(dim=5, epochs=1, rows=50)) != first
     words = (first / "words.txt").read_text().split("\n")
     assert words == sorted({"the", "bad", "good", "film", "was", "indeed"})
     (first / "vectors.npy").unlink()
-    assert (trained(kind, data, course) / "vectors.npy").read_bytes() == before
+    assert (find_or_train_vectors(kind, data, course) / "vectors.npy").read_bytes() == before
 
 
 def test_without_gensim_a_cached_table_is_used_or_the_way_out_is_said(data, monkeypatch):

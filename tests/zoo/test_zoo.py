@@ -16,10 +16,10 @@ from malaprop.data import of
 from malaprop.training.splits import splits
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
-from malaprop.zoo.cache import listing, trained
+from malaprop.zoo.cache import find_or_train, listing
 from malaprop.zoo.names import ZooSpec
 from malaprop.zoo.special_models import SPECIAL_MODELS
-from malaprop.zoo.train import Given, train
+from malaprop.zoo.train import TrainingInput, train
 from malaprop.zoo.training import Training
 from malaprop.zoo.victim import zoo_victim
 
@@ -76,8 +76,8 @@ def test_numbers_are_those_of_the_paper(number, name):
 def test_a_second_model_of_one_name():
     assert zoo.parse("lstm-w-random-1#2") == (ZooSpec.of("LSTM-W-Random-1"), 1)
     assert zoo.parse("BERT", 4) == (ZooSpec.of("BERT"), 4)
-    assert zoo.called(ZooSpec.of("BERT"), 0) == "BERT"
-    assert zoo.called(ZooSpec.of("BERT"), 1) == "BERT#2"
+    assert zoo.name_with_seed(ZooSpec.of("BERT"), 0) == "BERT"
+    assert zoo.name_with_seed(ZooSpec.of("BERT"), 1) == "BERT#2"
     assert zoo.is_name("BERT#2")
     assert not zoo.is_name("BERT#0")
     with pytest.raises(SettingError, match="has no number"):
@@ -133,7 +133,11 @@ def test_a_training_part_of_one_label_is_told_from_a_file_of_one_label():
 def test_train_save_load_score(name, glove, tmp_path):
     folder = tmp_path / "model"
     card = train(
-        ZooSpec.of(name), splits(toy_read, "toy"), folder, given=Given(settings={"epochs": 5, "rate": 1e-2}), quiet=True
+        ZooSpec.of(name),
+        splits(toy_read, "toy"),
+        folder,
+        given=TrainingInput(settings={"epochs": 5, "rate": 1e-2}),
+        quiet=True,
     )
     assert card.figures["test_accuracy"] > 0.95
     assert "| test accuracy |" in (folder / "README.md").read_text()
@@ -152,7 +156,12 @@ def test_train_save_load_score(name, glove, tmp_path):
 
 
 def test_words_without_a_number_are_one_class(glove, tmp_path):
-    train(ZooSpec.of("CNN-W-Random-1"), splits(toy_read, "toy"), tmp_path / "m", given=Given(settings={"epochs": 1}))
+    train(
+        ZooSpec.of("CNN-W-Random-1"),
+        splits(toy_read, "toy"),
+        tmp_path / "m",
+        given=TrainingInput(settings={"epochs": 1}),
+    )
     victim = zoo_victim(tmp_path / "m")
     table = Words()
     zebra, okapi, unk, good, big = table.ids(["zebra", "okapi", victim.unknown, "good", "GOOD"]).tolist()
@@ -165,7 +174,11 @@ def test_the_same_seed_trains_the_same_model(glove, tmp_path):
     for at, seed in enumerate((0, 0, 1)):
         folder = tmp_path / str(at)
         train(
-            ZooSpec.of("CNN-W-GloVe-1"), splits(toy_read, "toy"), folder, seed=seed, given=Given(settings={"epochs": 1})
+            ZooSpec.of("CNN-W-GloVe-1"),
+            splits(toy_read, "toy"),
+            folder,
+            seed=seed,
+            given=TrainingInput(settings={"epochs": 1}),
         )
         prints.append(checkpoint.fingerprint(folder))
     assert prints[0] == prints[1] != prints[2]
@@ -178,7 +191,7 @@ def test_a_pair_is_read_with_a_separator(tmp_path):
         ZooSpec.of("CNN-W-Random-1"),
         splits(lambda spec, split: data, "pairs"),
         tmp_path / "m",
-        given=Given(settings={"epochs": 3, "rate": 1e-2}),
+        given=TrainingInput(settings={"epochs": 3, "rate": 1e-2}),
         quiet=True,
     )
     victim = zoo_victim(tmp_path / "m")
@@ -189,13 +202,13 @@ def test_a_pair_is_read_with_a_separator(tmp_path):
 def test_trained_once_and_kept(glove, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path))
     monkeypatch.setattr(zoo, "training", lambda spec, rows=0: Training(epochs=1, rate=1e-2))
-    first = trained("cnn-w-glove-1", "toy", read=toy_read)
+    first = find_or_train("cnn-w-glove-1", "toy", read=toy_read)
     assert "training CNN-W-GloVe-1 on toy (" in capfd.readouterr().err
     before = (first / "model.json").stat().st_mtime_ns
-    assert trained("CNN-W-GloVe-1", "toy", read=toy_read) == first
+    assert find_or_train("CNN-W-GloVe-1", "toy", read=toy_read) == first
     assert (first / "model.json").stat().st_mtime_ns == before
     assert capfd.readouterr().err == ""
-    assert trained("CNN-W-GloVe-1", "toy", read=toy_read, seed=1, quiet=True) != first
+    assert find_or_train("CNN-W-GloVe-1", "toy", read=toy_read, seed=1, quiet=True) != first
     assert capfd.readouterr().err == ""
     rows = {row["name"]: row for row in listing()}
     assert list(rows) == [

@@ -24,7 +24,7 @@ from malaprop.zoo import start_vectors as starts
 from malaprop.zoo.names import ZooSpec
 from malaprop.zoo.pretrain.job import pretrain
 from malaprop.zoo.special_models import SPECIAL_MODELS
-from malaprop.zoo.train import Given, check_settings, train
+from malaprop.zoo.train import TrainingInput, check_settings, train
 from malaprop.zoo.word_rows import WordRows
 
 TEXTS = [
@@ -84,7 +84,7 @@ def agrees(victim):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_of_the_grid(name, place, parts, rows, tmp_path):
     spec = ZooSpec.of(name)
-    card = train(spec, parts, tmp_path / "m", given=Given(settings=settings(spec), words=rows), quiet=True)
+    card = train(spec, parts, tmp_path / "m", given=TrainingInput(settings=settings(spec), words=rows), quiet=True)
     assert card.zoo == spec
     assert card.figures["parameters"] > 0
     victim = load(tmp_path / "m")
@@ -97,7 +97,7 @@ def test_a_network_of_the_grid(name, place, parts, rows, tmp_path):
 
 @pytest.mark.parametrize("name", ["BERT", "RoBERTa", "ALBERT"])
 def test_a_fine_tuned_one(name, place, parts, tmp_path):
-    given = Given(settings={"epochs": 1}, start=str(place / "bert") if name == "BERT" else None)
+    given = TrainingInput(settings={"epochs": 1}, start=str(place / "bert") if name == "BERT" else None)
     card = train(ZooSpec.of(name), parts, tmp_path / "m", given=given, quiet=True)
     assert ("stand-in" in card.about) == (name != "BERT")
     victim = load(tmp_path / "m")
@@ -109,7 +109,7 @@ def test_a_fine_tuned_one(name, place, parts, tmp_path):
 @pytest.mark.parametrize("name", SPECIAL_MODELS)
 def test_a_special_one(name, place, parts, rows, tmp_path):
     spec = ZooSpec.of(name)
-    given = Given(settings=settings(spec))
+    given = TrainingInput(settings=settings(spec))
     if SPECIAL_MODELS[name].reads == "words of a pair":
         pairs = of(number(({"premise": "a dog", "hypothesis": t}, y) for t, y in TEXTS), name="pairs")
         train(spec, splits(lambda s, split: pairs, "pairs"), tmp_path / "m", given=given, quiet=True)
@@ -123,7 +123,7 @@ def test_a_special_one(name, place, parts, rows, tmp_path):
 def test_texts_without_a_word_and_with_very_many(name, place, tmp_path):
     data = of([*TEXTS, ("", 0), ("rain " * 100_000, 1)], name="odd")
     odd = splits(lambda s, split: data, "odd")
-    train(ZooSpec.of(name), odd, tmp_path / "m", given=Given(settings={"epochs": 1, "hidden": 4}), quiet=True)
+    train(ZooSpec.of(name), odd, tmp_path / "m", given=TrainingInput(settings={"epochs": 1, "hidden": 4}), quiet=True)
     scores = load(tmp_path / "m").predict([("",), ("rain " * 100_000,), ("rain " * 512,)])
     assert np.allclose(scores[1], scores[2], atol=1e-6)  # read up to the limit, and no further
 
@@ -133,7 +133,7 @@ def test_an_elmo_model_may_have_no_word_vectors_of_its_own(name, place, parts, r
     """Then it knows words by their characters alone, and a word that training never saw is read like any other."""
     shapes = {}
     for words in (0, 50):
-        given = Given(settings={**SMALL, "words": words})
+        given = TrainingInput(settings={**SMALL, "words": words})
         train(ZooSpec.of(name), parts, tmp_path / str(words), given=replace(given, words=rows), quiet=True)
         card, model, _ = checkpoint.load(tmp_path / str(words))
         shapes[words] = card.shape
@@ -141,7 +141,9 @@ def test_an_elmo_model_may_have_no_word_vectors_of_its_own(name, place, parts, r
         agrees(load(tmp_path / str(words)))
     assert shapes[50]["dim"] - shapes[0]["dim"] == 50
     with pytest.raises(SettingError, match="width of the words' own vectors"):
-        train(ZooSpec.of(name), parts, tmp_path / "m", given=Given(settings={"words": -1}, words=rows), quiet=True)
+        train(
+            ZooSpec.of(name), parts, tmp_path / "m", given=TrainingInput(settings={"words": -1}, words=rows), quiet=True
+        )
     with pytest.raises(SettingError, match="no setting is called 'words'"):
         check_settings({"words": 0}, [ZooSpec.of("LSTM-W-Random-1")])
 
@@ -149,7 +151,7 @@ def test_an_elmo_model_may_have_no_word_vectors_of_its_own(name, place, parts, r
 def test_the_card_says_where_vectors_come_from(place, parts, rows, tmp_path):
     found = {}
     for name in ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-W-W2vec-1", "CNN-WC-ELMo-1"):
-        given = Given(settings={"epochs": 1})
+        given = TrainingInput(settings={"epochs": 1})
         found[name] = train(
             ZooSpec.of(name), parts, tmp_path / name, given=replace(given, words=rows), quiet=True
         ).about
@@ -165,14 +167,14 @@ def test_vectors_of_a_file_and_of_the_wrong_width(place, parts, rows, tmp_path):
     path.write_text("ship 1 2 3\nrain 3 2 1\n")
     spec = ZooSpec.of("CNN-W-fastText-1")
     rates = {"epochs": 1, "rates": (("embedding", 0.0),)}
-    card = train(spec, parts, tmp_path / "m", given=Given(vectors=path, settings=rates, words=rows), quiet=True)
+    card = train(spec, parts, tmp_path / "m", given=TrainingInput(vectors=path, settings=rates, words=rows), quiet=True)
     assert "mine.txt, 2 words, as given" in card.about
     _, model, vocab = checkpoint.load(tmp_path / "m")
     assert model.embedding.weight[vocab.index["ship"]].tolist() == [1, 2, 3]
     with pytest.raises(SettingError, match="asked for 4 dimensions, but its vectors have 3"):
-        train(spec, parts, tmp_path / "n", given=Given(vectors=path, settings={"dim": 4}, words=rows))
+        train(spec, parts, tmp_path / "n", given=TrainingInput(vectors=path, settings={"dim": 4}, words=rows))
     with pytest.raises(SettingError, match="is no file"):
-        Given(vectors=tmp_path / "none.vec")
+        TrainingInput(vectors=tmp_path / "none.vec")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m", "mine.txt"]
 
 
@@ -183,15 +185,15 @@ def test_what_is_missing_is_said_with_the_command_that_makes_it(parts, rows, own
         "CNN-WC-ELMo-1": "malaprop pretrain elmo",
     }.items():
         with pytest.raises(MalapropError, match=message):
-            train(ZooSpec.of(name), parts, tmp_path / "m", given=Given(words=rows))
+            train(ZooSpec.of(name), parts, tmp_path / "m", given=TrainingInput(words=rows))
     assert not (tmp_path / "m").exists()
 
 
 def test_a_start_of_another_kind_is_refused(place, parts, tmp_path):
     with pytest.raises(MalapropError, match="is a bert, and ALBERT starts from a albert"):
-        train(ZooSpec.of("ALBERT"), parts, tmp_path / "m", given=Given(start=str(place / "bert")))
+        train(ZooSpec.of("ALBERT"), parts, tmp_path / "m", given=TrainingInput(start=str(place / "bert")))
     with pytest.raises(MalapropError, match="cannot start from"):
-        train(ZooSpec.of("BERT"), parts, tmp_path / "m", given=Given(start=str(tmp_path / "none")))
+        train(ZooSpec.of("BERT"), parts, tmp_path / "m", given=TrainingInput(start=str(tmp_path / "none")))
 
 
 def test_a_setting_that_no_model_has():

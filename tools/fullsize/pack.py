@@ -163,13 +163,13 @@ def stage_cache(data: Path, to: Path) -> None:
     from malaprop.data.images import load as load_images
     from malaprop.models.tokens.vocab import tokens
     from malaprop.training.splits import splits
-    from malaprop.zoo.start_vectors import TRAINED, trained
+    from malaprop.zoo.start_vectors import TRAINED, find_or_train_vectors
 
     for name, least in TABLES.items():
         parts = splits(load, name)
         counts = Counter(token for one in parts.train for text in one.fields.values() for token in tokens(text))
         for kind in TRAINED:
-            folder = trained(kind, parts)
+            folder = find_or_train_vectors(kind, parts)
             words, table = vectorfiles.load(folder)
             kept = [row for row, word in enumerate(words) if counts[word] >= least]
             place = to / "vectors" / folder.name

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from malaprop.papers.claims.claim import Step
+    from malaprop.papers.claims.claim import ClaimStep
 
 TEXTS = "ag_news,mr-full,sst2,yelp,imdb-full"
 ENCODERS = {  # steps, and settings: as many tokens as in some two minutes of a whole H200
@@ -113,7 +113,7 @@ def as_options(told: str) -> str:
 
 
 @cache
-def _steps() -> dict[str, Step]:
+def _steps() -> dict[str, ClaimStep]:
     from malaprop.papers.claims.study import choose_claims, steps_of
 
     return {step.name: step for step in steps_of(choose_claims(["all"]), "full")}

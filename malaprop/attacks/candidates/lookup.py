@@ -13,7 +13,7 @@ from malaprop.attacks.partmarks import Bits, note
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.text import Ints, Words, checked
+from malaprop.core.text import Ints, Words, check_text
 
 if TYPE_CHECKING:
     from malaprop.assets.vectors import Neighbours
@@ -179,7 +179,7 @@ class Listed:
             if isinstance(others, str):
                 raise SettingError(f"Listed.table maps a word to several, got {word!r} = {others!r}; put it in a list")
             for other in others:
-                checked(other)
+                check_text(other)
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing

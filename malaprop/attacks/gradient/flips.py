@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from malaprop.attacks.gradient.look import aim, allowed, judged, look
+from malaprop.attacks.gradient.look import aim, filter_allowed, judge_look, look
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
@@ -148,7 +148,7 @@ class FlipBeam:
                     slot, score = int(edits.slots[edit]), float(scores[at])
                     if member := beam[which[at]].edit(slot, word, score, marks=self._marks):
                         fresh.append(member)
-            fine = yield from allowed(trial, [member.text for member in fresh])
+            fine = yield from filter_allowed(trial, [member.text for member in fresh])
             kept = {id(text) for text in fine}
             for member in fresh:
                 if id(member.text) in kept:
@@ -185,9 +185,9 @@ class FlipBeam:
         for at in ranked(values).tolist():
             one = scored[which[at]]
             text = one.variants.pick(at - int(first[which[at]]))
-            if text.parts.tobytes() not in made and (yield from allowed(trial, [text])):
+            if text.parts.tobytes() not in made and (yield from filter_allowed(trial, [text])):
                 made[text.parts.tobytes()] = Member(text, float(values[at]))
-                judged(trial, text, one.answers[at - int(first[which[at]])])
+                judge_look(trial, text, one.answers[at - int(first[which[at]])])
             if len(made) == self.width:
                 break
         return list(made.values())

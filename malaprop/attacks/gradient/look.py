@@ -40,11 +40,11 @@ def look(trial: Trial, looks: Sequence[CharLook | WordLook | SlotLook]) -> Steps
     trial.asked += len(looks)
     trial.tried += sum(bool(len(one.text.changed(trial.origin))) for one in looks)
     seen = yield Ask("gradient", looks)
-    found = [judged(trial, one.text, answer.answer) for one, answer in zip(looks, seen, strict=True)]
+    found = [judge_look(trial, one.text, answer.answer) for one, answer in zip(looks, seen, strict=True)]
     return list(zip(seen, found, strict=True))
 
 
-def judged(trial: Trial, text: Text, answer: Floats) -> Held:
+def judge_look(trial: Trial, text: Text, answer: Floats) -> Held:
     """A text in the light of the goal, held where it is better."""
     goal, label = trial.attack.goal, trial.example.label
     answers = np.asarray(answer, np.float32)[None]
@@ -53,7 +53,7 @@ def judged(trial: Trial, text: Text, answer: Floats) -> Held:
     )
 
 
-def allowed(trial: Trial, texts: Sequence[Text]) -> Steps[list[Text]]:
+def filter_allowed(trial: Trial, texts: Sequence[Text]) -> Steps[list[Text]]:
     """The texts that keep the constraints on edits and on whole texts."""
     flags = trial.allows(Variants.between(trial.origin, texts))
     fine = [text for text, flag in zip(texts, flags.tolist(), strict=True) if flag]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.gradient.look import aim, allowed, look
+from malaprop.attacks.gradient.look import aim, filter_allowed, look
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
@@ -47,5 +47,5 @@ class SignWalk:
             gains = np.where(np.isfinite(seen.gains), seen.gains, -1e30).astype(np.float32)
             if gains.max() > -1e30:
                 moved = group.pick(best(gains, _HALF))
-                text = moved if (yield from allowed(trial, [moved])) else text
+                text = moved if (yield from filter_allowed(trial, [moved])) else text
         return trial.held or start

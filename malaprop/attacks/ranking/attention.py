@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.ranking.order import arranged
+from malaprop.attacks.ranking.order import sort_slots
 from malaprop.attacks.ranking.padding import UNREAD
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Ask, Steps
@@ -36,4 +36,4 @@ class ByAttention:
         (found,) = yield Ask("attention", [Focus(text=start.text, layer=self.layer, direction=self.direction)])
         here = found[space.slots]
         weights = np.nan_to_num(-here if self.least else here, nan=UNREAD)
-        return arranged(space, weights, _SLACK)
+        return sort_slots(space, weights, _SLACK)

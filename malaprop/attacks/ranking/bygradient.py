@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from malaprop.attacks.gradient.look import aim, look
-from malaprop.attacks.ranking.order import arranged
+from malaprop.attacks.ranking.order import sort_slots
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.gradient import SlotLook
@@ -20,4 +20,4 @@ class ByGradient:
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         ((seen, _),) = yield from look(trial, [SlotLook(text=start.text, aim=aim(trial, odds=True))])
         weights = seen.weights[space.slots]
-        return arranged(space, weights, _ROUNDING * float(abs(weights).max(initial=0.0)))
+        return sort_slots(space, weights, _ROUNDING * float(abs(weights).max(initial=0.0)))

@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.score import SLACK, Floats, Scored, firsts, ranked, winner, winners
-from malaprop.core.text import Ints, checked
+from malaprop.core.text import Ints, check_text
 from malaprop.core.variants import Variants
 
 
@@ -24,7 +24,7 @@ def _unknown(trial: Trial, word: str | None = None) -> int:
     return trial.origin.table.id(trial.unknown if word is None else word)
 
 
-def arranged(space: Space, weights: Floats, slack: float = SLACK) -> Space:
+def sort_slots(space: Space, weights: Floats, slack: float = SLACK) -> Space:
     """The heaviest slots first."""
     order = ranked(weights, slack=slack)
     likely = None if space.likely is None else [space.likely[i] for i in order.tolist()]
@@ -59,7 +59,7 @@ class LeaveOneOut:
             new = winners(answers)
             rows = np.arange(len(new))
             values = values + np.where(new != winner(start.answer), answers[rows, new] - start.answer[new], 0)
-        return arranged(space, values)
+        return sort_slots(space, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class UnknownWord:
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         (scored,) = yield from trial.score([_probes(start, space.slots, _unknown(trial))], probes=1)
-        return arranged(space, _read(scored, start, space.slots)[0])
+        return sort_slots(space, _read(scored, start, space.slots)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Saliency:
 
     def __post_init__(self) -> None:
         if self.unknown is not None:
-            checked(self.unknown)
+            check_text(self.unknown)
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         if not self.peer:
@@ -110,7 +110,7 @@ class Saliency:
                 words = [*words]
                 for i, k in zip(some.tolist(), tops.tolist(), strict=True):
                     words[i] = asked.words[k : k + 1]
-        return arranged(Space(space.slots, words, likely.tolist()), (weight * gain).astype(np.float32))
+        return sort_slots(Space(space.slots, words, likely.tolist()), (weight * gain).astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.ranking.order import arranged
+from malaprop.attacks.ranking.order import sort_slots
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.insight import Blank
@@ -25,4 +25,4 @@ class ZeroVector:
         read = np.isfinite(answers).all(1)
         values[:some][read] = trial.attack.goal.values(answers[read], trial.example.label)
         values[:some][~read] = UNREAD
-        return arranged(space, values)
+        return sort_slots(space, values)

@@ -13,14 +13,14 @@ from malaprop.frame.study.attack_tasks import (
     Conditions,
     DataReading,
     RunFigures,
+    check_victim_task,
     clean_task,
-    look_task,
     read_times,
     summary_text,
 )
-from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_sides
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_change_tasks import attack_tasks
@@ -61,9 +61,9 @@ class AttackRun:
     conditions: Conditions = opt(Conditions())
     prompting: Prompting = opt(Prompting())
     texts: Selection = Selection()
-    spending: Spending = Spending()
-    where: Where = Where()
-    saving: Saving = Saving()
+    spending: BudgetOptions = BudgetOptions()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
     def target(self) -> Any:
@@ -106,7 +106,7 @@ class AttackRun:
 
     def plan(self) -> Iterator[Task]:
         attack, look = self.attack, "look at the victim"
-        yield look_task(look, self.asked, self.conditions, (attack,), self.reading)
+        yield check_victim_task(look, self.asked, self.conditions, (attack,), self.reading)
         clean, limits = "", self.spending.limits
         if limits.bound and attack.together is None:
             task = clean_task("the victim", look, self.asked, self.conditions, self.reading, limits, at=".")
@@ -173,8 +173,8 @@ def attack(
         victim=victim,
         conditions=Conditions(budget=budget, width=width),
         texts=Selection(data=data, n=0, seed=seed, labels=tuple(labels)),
-        where=Where(engine=engine, address=address, jobs=workers),
-        saving=Saving(quiet=True),
+        where=RunOptions(engine=engine, address=address, jobs=workers),
+        saving=OutputOptions(quiet=True),
     )
     found = {outcome.id: outcome for outcome in conduct(study).outcomes}
     return Outcomes(found[example.id] for example in data)

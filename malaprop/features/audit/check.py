@@ -14,9 +14,9 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import read_toml
 from malaprop.features.audit.study import Audit
 from malaprop.frame.study.attack_tasks import DataReading, RunFigures
-from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.prompt_options import Prompting
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.settings import build, flat, known_names, opt, rename, show
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import FILE, View
@@ -100,9 +100,9 @@ class Check:
     )
     width: int = width_option()
     prompting: Prompting = opt(Prompting())
-    spending: Spending = Spending()
-    where: Where = Where()
-    saving: Saving = Saving()
+    spending: BudgetOptions = BudgetOptions()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
     def before(self) -> Baseline | None:

@@ -16,11 +16,17 @@ from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, bullets, card, lines_of, table
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_tasks import Examined, attack_share, describe_errors, examine, name_models
+from malaprop.frame.study.shared_tasks import (
+    CorrectTexts,
+    attack_share,
+    describe_errors,
+    find_correct_texts,
+    name_models,
+)
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import ATTACK, SEVERAL, VICTIM
 from malaprop.frame.tasks.outputs import JsonFile, RunFolder, Skipped
@@ -29,7 +35,7 @@ from malaprop.frame.tasks.task import Inputs, Share, Task
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.data.base import Dataset
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 NAMES = ("Victim", "Accuracy", "Under all attacks")
 LEAD = "A text counts while no attack has broken it; texts on which an attack failed with an error are left out."
@@ -59,9 +65,9 @@ class Leaderboard:
     budget: int | None = opt(None, min=1)
     texts: Selection = Selection(n=100)
     width: int = width_option()
-    where: Where = Where()
-    spending: Spending = Spending()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    spending: BudgetOptions = BudgetOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def named(self) -> dict[str, Any]:
@@ -81,8 +87,8 @@ class Leaderboard:
         for name, spec in self.named.items():
             clean, at = f"clean/{name}", {"victim": spec}
             yield Task(
-                name=clean, work=self.examine, output=JsonFile(Examined), victims=at, holds=(name,), reads=self.read,
-                optional=True,
+                name=clean, work=self.examine, output=JsonFile(CorrectTexts), victims=at, holds=(name,),
+                reads=self.read, optional=True,
             )  # fmt: skip
             for attack in self.attacks:
                 yield Task(
@@ -96,15 +102,15 @@ class Leaderboard:
     def read(self, inputs: Inputs) -> Inputs:
         return {**inputs, "data": self.data()}
 
-    def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
-        yield examine(desk.victim(inputs["victim"]), inputs["data"])
+    def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
+        yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
 
     def examples(self, name: str, inputs: Inputs) -> Dataset:
         from malaprop.data.matching import agree
 
         return agree(self.data(), inputs[f"clean/{name}"])
 
-    def run(self, attack: str, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def run(self, attack: str, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         made, victim = self.attack(attack), inputs["victim"]
         if missing := made.needs - set(inputs[f"clean/{name}"].offers):
             yield Skipped(f"needs {' and '.join(sorted(missing))}")
@@ -112,7 +118,7 @@ class Leaderboard:
         yield from attack_share(desk, made, desk.victim(victim), share, seed=self.texts.seed, width=self.width)
 
     def gather(self, root: Path) -> LeaderboardRecord:
-        found = {name: JsonFile(Examined).value(root / "clean" / name) for name in self.named}
+        found = {name: JsonFile(CorrectTexts).value(root / "clean" / name) for name in self.named}
         seen = {name: one for name, one in found.items() if not isinstance(one, Skipped)}
         entries = [LeaderboardEntry(victim=name, reason=found[name].reason) for name in found if name not in seen]
         entries += [self._entry(root, name, one) for name, one in seen.items()]
@@ -120,7 +126,7 @@ class Leaderboard:
         data, texts = next(((one.data, len(one.ids)) for one in seen.values()), (str(self.texts.data), 0))
         return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
 
-    def _entry(self, root: Path, name: str, seen: Examined) -> LeaderboardEntry:
+    def _entry(self, root: Path, name: str, seen: CorrectTexts) -> LeaderboardEntry:
         """A text is known where no attack ended in an error on it, or one has broken it all the same."""
         found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.frame.study import attack_tasks as attacking
 from malaprop.frame.study.attack_tasks import Conditions, DataReading, RunFigures
-from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_sides
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_change_tasks import attack_tasks
@@ -83,9 +83,9 @@ class Audit:
     conditions: Conditions = opt(Conditions())
     prompting: Prompting = opt(Prompting())
     texts: Selection = Selection()
-    spending: Spending = Spending()
-    where: Where = Where()
-    saving: Saving = Saving()
+    spending: BudgetOptions = BudgetOptions()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
     def suite(self) -> dict[str, Attack]:
@@ -146,7 +146,9 @@ class Audit:
     def plan(self) -> Iterator[Task]:
         looks = {place: f"look at {place}" for place in self.places}
         for place, victim in self.asked.items():
-            yield attacking.look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
+            yield attacking.check_victim_task(
+                looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading
+            )
         cleans: dict[str, str] = {}
         limits = self.spending.limits
         for place, victim in self.asked.items() if limits.bound else ():

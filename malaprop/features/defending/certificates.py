@@ -11,7 +11,7 @@ from malaprop.features.defending.smooth import Noise
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import Defended
-from malaprop.frame.runs.folder import Sized
+from malaprop.frame.runs.folder import SizedDataset
 
 TASK = "certificates"
 
@@ -25,7 +25,7 @@ def add_certificates(run: Run, lines: Sequence[Certificate], plain: Rate, second
     )  # fmt: skip
 
 
-def describe_certificates(certifier: Certifier, victim: Defended, noise: Noise, data: Sized) -> Run:
+def describe_certificates(certifier: Certifier, victim: Defended, noise: Noise, data: SizedDataset) -> Run:
     """What is certified, as it is written beside the certificates."""
     return Run(
         recipe=victim.spec,

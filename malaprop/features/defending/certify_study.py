@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.features.defending.certified_record import Challenge, TopCurve
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_tasks import Examined, attack_share, examine
+from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, find_correct_texts
 from malaprop.frame.study.study import View
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from malaprop.features.defending.smooth import Noise
     from malaprop.frame.runs.defended import Method
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 _LINES = "certificates"  # the task that writes them, in the study's own folder
 _ATTACK, _TOP, _TRIES = "attack", "top", "tries"
@@ -67,9 +67,9 @@ class Certify:
     tries: int = opt(0, "Changed texts inside the certificates that are voted on, to see whether any is wrong.", min=0)
     width: int = width_option()
     texts: Selection = Selection()
-    where: Where = Where()
-    spending: Spending = Spending()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    spending: BudgetOptions = BudgetOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def certifier(self) -> Certifier:
@@ -120,7 +120,7 @@ class Certify:
         from malaprop.frame.tasks.task import Task
 
         given: dict[str, Any] = {"victims": {"victim": self.victim}, "holds": ("victim",), "vital": True}
-        examined = JsonFile(Examined, again=True)
+        examined = JsonFile(CorrectTexts, again=True)
         yield Task(name="examined", work=self.examine, output=examined, reads=self.read, **given)
         lines = RunFolder(
             lines="malaprop.features.defending.certified_record:CERTIFICATES",
@@ -163,7 +163,7 @@ class Certify:
                 raise SettingError(f"--words {self.words}: the longest of these texts has {longest} words; give fewer")
         return {"data": found}
 
-    def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
+    def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
         """Which texts the victim inside answers correctly, as it is; refuses an attack that the vote does not allow."""
         from malaprop.core.capability import check
         from malaprop.frame.runs.wrap import defend
@@ -171,7 +171,7 @@ class Certify:
         if self.attack != "none":
             vote, attack = defend(self.defence, desk.victim(inputs["victim"])), self.limited
             check(attack.name, attack.needs, vote.name, vote.offers, vote.withheld)
-        yield examine(desk.victim(inputs["victim"]), inputs["data"])
+        yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
 
     def choose(self, inputs: Inputs) -> Examples:
         """The texts, with labels in the victim's own terms."""
@@ -179,7 +179,7 @@ class Certify:
 
         return agree(self._examples(), inputs["examined"])
 
-    def certify(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def certify(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.features.defending.certificates import describe_certificates
         from malaprop.features.defending.certify import noise_of
         from malaprop.frame.runs.defended import Defended
@@ -195,21 +195,21 @@ class Certify:
     def read_agreed(self, inputs: Inputs) -> Inputs:
         return {"data": list(self.choose(inputs))}
 
-    def assail(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def assail(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """The attack on the vote."""
         from malaprop.frame.runs.wrap import defend
 
         vote = desk.hold(lambda: defend(self.defence, desk.victim(inputs["victim"])))
         yield from attack_share(desk, self.limited, vote, share, seed=self.texts.seed, width=self.width)
 
-    def draw_top(self, desk: Desk, inputs: Inputs) -> Iterator[TopCurve]:
+    def draw_top(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TopCurve]:
         from malaprop.features.defending.challenge import draw_top
 
         victim = desk.victim(inputs["victim"])
         found = draw_top(self.certifier, victim, self.noise, inputs[_LINES], inputs[_ATTACK], self.words)
         yield replace(found, recipe=self.limited.name)
 
-    def challenge(self, desk: Desk, inputs: Inputs) -> Iterator[Challenge]:
+    def challenge(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Challenge]:
         """Changed texts inside the certificates."""
         from malaprop.features.defending.challenge import challenge
 
@@ -224,7 +224,7 @@ class Certify:
         from malaprop.frame.tasks.events import read_log
         from malaprop.frame.tasks.outputs import read_json, value_file
 
-        right = read_json(value_file(root / "examined"), Examined).right
+        right = read_json(value_file(root / "examined"), CorrectTexts).right
         seconds = sum(one.get("seconds", 0.0) for one in read_log(root) if one.get("task") == _LINES)
         found = add_certificates(
             Run.read(root), read_certificates(root), Rate(sum(right), len(right)), round(seconds, 2)

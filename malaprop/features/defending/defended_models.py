@@ -81,7 +81,7 @@ class Origin:
         """What is trained, as `malaprop train` takes it, of the twin with another seed; empty of a user's own."""
         from malaprop.zoo import names as zoo
 
-        return "" if self.spec is None else zoo.called(self.spec, self.seed + (model == TWIN))
+        return "" if self.spec is None else zoo.name_with_seed(self.spec, self.seed + (model == TWIN))
 
     def describe(self, model: str) -> str:
         """What will be trained, in a line."""

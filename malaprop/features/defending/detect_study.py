@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.frame.study.attack_tasks import Conditions, DataReading, look_task, run_task
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.attack_tasks import Conditions, DataReading, check_victim_task, run_task
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection, trained_on
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from malaprop.frame.records.outcome import Outcome
     from malaprop.frame.records.trained import TrainedModel, TrainedRecord
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 _LOOK, _ANSWER, _ATTACKED, _DETECTOR, _NONE = "look at the victim", "answers", "attacked", "detector", "none"
 _USUAL = 0.05  # share of clean texts that may be rejected
@@ -89,9 +89,9 @@ class DetectFit:
     keep: bool = opt(True, "Keep a copy in the cache: detect:METHOD(VICTIM) finds it, settings and all.", free=True)
     texts: Selection = Selection(n=800)
     width: int = width_option()
-    spending: Spending = Spending()
-    where: Where = Where()
-    saving: Saving = Saving()
+    spending: BudgetOptions = BudgetOptions()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class DetectFit:
         from malaprop.frame.tasks.task import Task
 
         conditions, first = Conditions(width=self.width), tuple[str, ...]((_LOOK,))
-        yield look_task(_LOOK, self.victim, conditions, tuple(self.attacks.values()), self.reading)
+        yield check_victim_task(_LOOK, self.victim, conditions, tuple(self.attacks.values()), self.reading)
         if self.least_accuracy is not None and self.attacks:
             first = (_LOOK, _ANSWER)
             yield Task(
@@ -184,7 +184,7 @@ class DetectFit:
             texts = replace(texts, split="train")
         return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
 
-    def try_rule(self, desk: Desk, inputs: Inputs) -> Iterator[bool]:
+    def try_rule(self, desk: WorkerContext, inputs: Inputs) -> Iterator[bool]:
         """Refuses an accuracy that the victim has not got, before anything is attacked."""
         from malaprop.features.defending.detection.detector import cut_held_out
 
@@ -192,7 +192,7 @@ class DetectFit:
         texts = _collect(victim, {"attacked": (), "originals": {}, "tried": (), **inputs})
         yield len(cut_held_out(self._describe(victim, data), texts).right) > 0
 
-    def fit(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def fit(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.features.defending.detection.detector import CARD, fit_detector
         from malaprop.features.defending.detection.kept import place_kept
         from malaprop.frame.study.training_tasks import fill
@@ -294,9 +294,9 @@ def _is_broken(outcome: Outcome) -> bool:
 
 def _answer_rightly(victim: Victim, data: Dataset) -> dict[str, Fields]:
     """The texts that the victim answers rightly, by their ids."""
-    from malaprop.frame.study.shared_tasks import examine
+    from malaprop.frame.study.shared_tasks import find_correct_texts
 
-    right = dict(zip((example.id for example in data), examine(victim, data).right, strict=True))
+    right = dict(zip((example.id for example in data), find_correct_texts(victim, data).right, strict=True))
     return {example.id: tuple(example.fields.values()) for example in data if right[example.id]}
 
 
@@ -332,9 +332,9 @@ class DetectScore:
     victim: Any = opt(None, f"{VICTIM} If not given, the one that the detector was fitted for.", repeat=True)
     n: int = opt(1000, "The most texts that are taken of a file or of a run.", min=1)
     seed: int = opt(0, "Which texts are taken of a file that has more.", min=0)
-    spending: Spending = Spending()
-    where: Where = Where()
-    saving: Saving = Saving()
+    spending: BudgetOptions = BudgetOptions()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
     def detector(self) -> Detector:
@@ -399,7 +399,7 @@ class DetectScore:
         texts = _read_run(path, self.n) if path.is_dir() else _read_file(path, self.n, self.seed)
         return {"texts": texts, "detector": self.detector}
 
-    def judge(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Suspicions]:
+    def judge(self, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Suspicions]:
         texts: RunTexts = inputs["texts"]
         detector: Detector = inputs["detector"]
         victim = desk.victim(inputs["victim"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from malaprop.features.defending.certified_record import CertifiedRecord
 from malaprop.features.defending.evaluation_record import Checked, DefenceRow
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.study.shared_tasks import Examined, attack_share, examine, slug
+from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, find_correct_texts, slug
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from malaprop.frame.runs.defended import Defended
     from malaprop.frame.tasks.outputs import Output
     from malaprop.frame.tasks.task import Inputs, Share
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 NONE = "none"
 SURROGATE, DISGUISE = EVASIONS = ("surrogate", "disguise")  # attacks that know of a memory of queries
@@ -58,7 +58,7 @@ class DefenceLook:
     They are counted over these texts alone, each asked once: what attacks ask depends on how far they were shared out.
     """
 
-    seen: Examined
+    seen: CorrectTexts
     passes: float
     inside: Rate | None = None  # where there are certificates: accuracy of the model inside
 
@@ -114,7 +114,7 @@ def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
             error="malaprop.features.defending.certify_study:refuse_text",
         )
         yield DefenceColumn(name="certificates", work=certify, output=lines, shared=True, at=place_of(name))
-        work = partial(assail_knowing, narrow, 1)
+        work = partial(run_adaptive_attack_column, narrow, 1)
         yield DefenceColumn(name=narrow.name, work=work, output=RunFolder(), shared=True)
         yield DefenceColumn(
             name="checked", work=hold_against, output=JsonFile(HeldCertificates), reads=test.read,
@@ -133,13 +133,13 @@ def _attack_columns(test: DefenceTest, name: str, attack: Attack) -> Iterator[De
     from malaprop.frame.runs.wrap import draws_at_random, remembers_queries
     from malaprop.frame.tasks.outputs import JsonFile, RunFolder
 
-    yield DefenceColumn(name=attack.name, work=partial(assail, attack), output=RunFolder(), shared=True)
+    yield DefenceColumn(name=attack.name, work=partial(run_attack_column, attack), output=RunFolder(), shared=True)
     if remembers_queries(name):
         for way in EVASIONS:
             work = partial(assail_evading, way, attack)
             yield DefenceColumn(name=_name_evasion(attack, way), work=work, output=RunFolder(), shared=True)
     if test.draws and draws_at_random(name):
-        work = partial(assail_knowing, attack, test.draws)
+        work = partial(run_adaptive_attack_column, attack, test.draws)
         yield DefenceColumn(name=_name_adaptive(attack), work=work, output=RunFolder(), shared=True)
     if name != NONE:
         yield DefenceColumn(
@@ -166,7 +166,7 @@ def place_of(name: str) -> str:
     return place if len(name) <= _LONG else f"{place[-_LONG + 9 :]}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
-def open_defence(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Victim:
+def open_defence(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Victim:
     """The model behind a defence."""
     from malaprop.features.defending.defended_models import name_model, put_behind
 
@@ -175,7 +175,7 @@ def open_defence(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Vi
     return put_behind(name, test.conditions.open(desk, place))
 
 
-def _open_vote(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Defended:
+def _open_vote(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Defended:
     from malaprop.frame.runs.defended import Defended
 
     made = open_defence(test, name, desk, inputs)
@@ -183,7 +183,7 @@ def _open_vote(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Defe
     return made
 
 
-def look(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[DefenceLook]:
+def look(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[DefenceLook]:
     """Each text once; where there will be certificates, by the model inside too."""
     from malaprop.core.capability import check
     from malaprop.features.defending.evaluation_figures import count_passes
@@ -191,24 +191,26 @@ def look(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[D
     victim = open_defence(test, name, desk, inputs)
     for attack in test.suite:
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
-    seen, inside = examine(victim, inputs["data"]), None
+    seen, inside = find_correct_texts(victim, inputs["data"]), None
     passes = count_passes(victim)
     if find_noise(test, name) is not None:
         assert victim.inside is not None
-        plain = examine(victim.inside, inputs["data"]).right
+        plain = find_correct_texts(victim.inside, inputs["data"]).right
         inside = Rate(sum(plain), len(plain))
     yield DefenceLook(seen=seen, passes=passes, inside=inside)
 
 
-def assail(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+def run_attack_column(
+    attack: Attack, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share
+) -> Iterator[Any]:
     """An attack on a share of the texts."""
     victim = desk.hold(lambda: open_defence(test, name, desk, inputs))
     width = test.conditions.width
     yield from attack_share(desk, attack, victim, share, seed=test.texts.seed, width=width)
 
 
-def assail_knowing(
-    attack: Attack, draws: int, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share
+def run_adaptive_attack_column(
+    attack: Attack, draws: int, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """An attack that knows the defence: it averages some draws, and must fool most of others."""
     from malaprop.features.defending.adaptive import Adaptive
@@ -221,7 +223,7 @@ def assail_knowing(
 
 
 def assail_evading(
-    way: str, attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share
+    way: str, attack: Attack, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """An attack that knows of a memory of queries: it searches on a model of its own, or by queries in disguise."""
     from malaprop.features.defending.evasion import ThroughDisguise, ThroughSurrogate
@@ -237,7 +239,7 @@ def assail_evading(
     yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)
 
 
-def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[MadeAnswers]:
+def answer(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[MadeAnswers]:
     """The made samples, put to a defence; one that it rejects does no harm and counts as read rightly."""
     from malaprop.core.victim import find_rejected
 
@@ -247,7 +249,9 @@ def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator
     yield MadeAnswers(tuple(one.label if found == rejected else found for one, found in pairs))
 
 
-def transfer(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[TransferredAnswers]:
+def transfer(
+    attack: Attack, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs
+) -> Iterator[TransferredAnswers]:
     """The texts that broke the undefended victim, put to a defence; labels are those that its own run has."""
     from malaprop.core.victim import find_rejected
     from malaprop.frame.runs.pregenerated import from_outcomes
@@ -260,7 +264,7 @@ def transfer(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: I
     yield TransferredAnswers({one.id: found in (labels.get(one.id), rejected) for one, found in pairs})
 
 
-def certify(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+def certify(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
     """A certificate a text."""
     from malaprop.features.defending.certificates import describe_certificates
 
@@ -271,7 +275,7 @@ def certify(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Sha
     yield from test.certifier.certify(victim.victim, noise, share.items)
 
 
-def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[HeldCertificates]:
+def hold_against(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[HeldCertificates]:
     """Certificates added up, and every attacked text held against that of its original."""
     from malaprop.features.defending.certifiable import within
     from malaprop.features.defending.certificates import add_certificates, describe_certificates
@@ -291,7 +295,7 @@ def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> It
     yield HeldCertificates(record, replace(found, within=add_outcomes(runs[-1], 1, test.fresh)))
 
 
-def add_up(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+def add_up(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
     """The row of a defence, from its columns."""
     from malaprop.features.defending.evaluation_figures import AttackFindings, DefenceFindings, take_worst
     from malaprop.frame.runs.wrap import remembers_queries
@@ -321,7 +325,7 @@ def add_up(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator
     yield Note(_line(row))
 
 
-def time(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[DefenceCost]:
+def time(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[DefenceCost]:
     """What a defence costs, beside no defence in the same process."""
     from malaprop.features.defending.evaluation_figures import best_time
 

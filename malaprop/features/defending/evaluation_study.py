@@ -20,7 +20,7 @@ from malaprop.features.defending.evaluation_columns import (
 )
 from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord, Neighbourhood, NeighboursKept
 from malaprop.frame.study.attack_tasks import Conditions, DataReading
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from malaprop.features.defending.certify import Certifier
     from malaprop.frame.runs.pregenerated import Premade
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 NONE, TWIN = "none", "twin"
 LAYOUTS = ("pca", "tsne")
@@ -102,8 +102,8 @@ class DefenceTest:
     )
     conditions: Conditions = opt(Conditions())
     texts: Selection = Selection()
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     # --- what is asked for
 
@@ -277,7 +277,7 @@ class DefenceTest:
 
     # --- tasks
 
-    def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """A model that is not there yet: in the cache, where other tests find it; a user's own is trained further."""
         from malaprop.assets.folders import locked
         from malaprop.features.defending.defended_models import harden_with
@@ -285,7 +285,7 @@ class DefenceTest:
         from malaprop.frame.tasks.outputs import Note, Skipped
         from malaprop.training.card import read_card
         from malaprop.zoo.checkpoint import CARD, is_checkpoint
-        from malaprop.zoo.train import Given
+        from malaprop.zoo.train import TrainingInput
 
         origin = inputs["origin"]
         if isinstance(origin, Skipped):
@@ -297,14 +297,14 @@ class DefenceTest:
                 yield from map(Note, filter(None, (origin.note, origin.describe(model))))
                 train_named(
                     desk, origin.name(model) or str(inputs["plain"]), parts, home,
-                    given=Given(settings=dict(self.training)), seed=origin.seed, hardening=harden_with(model),
+                    given=TrainingInput(settings=dict(self.training)), seed=origin.seed, hardening=harden_with(model),
                 )  # fmt: skip
         if home != desk.folder:
             place_files(home, desk.folder, CARD)
         card = read_card(home)
         yield Note(f"{card.name} is right on {card.figures['test_accuracy']:.1%} of {len(parts.test)} test texts")
 
-    def draw(self, desk: Desk, inputs: Inputs) -> Iterator[Surroundings]:
+    def draw(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Surroundings]:
         """The neighbourhoods of words that the attack put, in the hardened models that could be tested."""
         from malaprop.frame.tasks.outputs import Skipped
         from malaprop.papers.firebert.neighbourhood import around, pictures

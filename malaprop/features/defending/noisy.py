@@ -15,7 +15,7 @@ from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.training.splits import Splits
 from malaprop.zoo.finetune import FineTuning
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks, Rows
 
 _COPIES, _JUDGED = 5, 5000  # copies of a text that an epoch is judged by, and about how many in all
@@ -25,7 +25,7 @@ _COPIES, _JUDGED = 5, 5000  # copies of a text that an epoch is judged by, and a
 class NoisyTraining:
     """Each text of a batch gives way to a noisy copy of it, and epochs are judged by noisy copies too."""
 
-    job: Job
+    job: TrainingJob
     data: Splits
     noise: Noise
 
@@ -56,6 +56,6 @@ class NoisyTraining:
         return self.noise.draw(cut_text(fields, Words()), 1, unknown_word(self.job), rng)[0].pick(0).values()
 
 
-def unknown_word(job: Job) -> str:
+def unknown_word(job: TrainingJob) -> str:
     """What the victim that comes of this will read as unknown."""
     return str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else UNKNOWN

@@ -17,7 +17,7 @@ from malaprop.features.defending.noisy import NoisyTraining
 from malaprop.features.defending.smooth import CopiesVote, cut_text
 from malaprop.features.defending.votes import Vote
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Hooks
 
 
@@ -116,5 +116,5 @@ class DeletionTraining:
     def __str__(self) -> str:
         return f"trained on texts of which each word is deleted with a chance of {self.delete:.0%} (RanDel)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         return NoisyTraining(job=job, data=data, noise=WordDrops(delete=self.delete)).hooks

@@ -18,7 +18,7 @@ from malaprop.features.defending.noisy import NoisyTraining
 from malaprop.features.defending.smooth import CopiesVote
 from malaprop.features.defending.votes import Vote
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Hooks
 
 
@@ -117,5 +117,5 @@ class MaskedTraining:
     def __str__(self) -> str:
         return f"trained on texts of which {self.keep:.0%} of the words, drawn at random, are left (RanMASK)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         return NoisyTraining(job=job, data=data, noise=Masks(keep=self.keep)).hooks

@@ -19,7 +19,7 @@ from malaprop.features.defending.smooth import CopiesVote
 from malaprop.features.defending.synonyms import KINDS, Kind, Sets, open_sets
 from malaprop.features.defending.votes import Vote
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Hooks
 
 
@@ -151,6 +151,6 @@ class SwappedTraining:
             f"trained on texts with words drawn from synonyms ({self.sets}, cosine {self.floor:g}, {self.most}; SAFER)"
         )
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         noise = Swaps(sets=self.sets, floor=self.floor, most=self.most)
         return NoisyTraining(job=job, data=data, noise=noise).hooks

@@ -23,7 +23,7 @@ from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.training.splits import Splits
 from malaprop.zoo.finetune import FineTuning
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class AttackTraining:
         """The same with a search in every so many steps, for as many texts a step: about what it costs, in fewer."""
         return replace(self, every=min(self.every, steps))
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         attacker = AttackerInTraining.of(job, data, [self.attack])
         supply = AdversarySupply(attacker=attacker, share=self.share, every=self.every)
         return Hooks(batch=supply, memory=supply)
@@ -98,7 +98,7 @@ class ModelInTraining(Around):
     On a GPU a copy of a transformer in bf16 answers, which `refresh` brings up to date.
     """
 
-    def __init__(self, job: Job, labels: Sequence[str]) -> None:
+    def __init__(self, job: TrainingJob, labels: Sequence[str]) -> None:
         self.job = job
         self.transformer: TransformerInTraining | None = None
         self._victim = self._open(job, tuple(labels))
@@ -120,7 +120,7 @@ class ModelInTraining(Around):
         if self.transformer is not None:
             self.transformer.refresh()
 
-    def _open(self, job: Job, labels: tuple[str, ...]) -> Victim:
+    def _open(self, job: TrainingJob, labels: tuple[str, ...]) -> Victim:
         if isinstance(job, FineTuning):
             return self._open_transformer(job, labels)
         device, reader = str(next(job.model.parameters()).device), getattr(job, "reader", None)
@@ -140,7 +140,7 @@ class ModelInTraining(Around):
         )
         return self._by_strings(job, labels) if self.transformer is None else self.transformer.victim
 
-    def _by_strings(self, job: Job, labels: tuple[str, ...]) -> Victim:
+    def _by_strings(self, job: TrainingJob, labels: tuple[str, ...]) -> Victim:
         from malaprop.models.victims.strings import StringVictim
 
         device = str(next(job.model.parameters()).device)
@@ -162,14 +162,14 @@ class ModelInTraining(Around):
 class AttackerInTraining:
     """Attacks training texts on the model as it is at that step."""
 
-    job: Job
+    job: TrainingJob
     data: Splits
     attacks: Sequence[Attack]  # of which each has its turn
     victim: ModelInTraining
     processes: AttackProcesses | None = None  # that attack in this one's place
 
     @classmethod
-    def of(cls, job: Job, data: Splits, attacks: Sequence[Attack]) -> AttackerInTraining:
+    def of(cls, job: TrainingJob, data: Splits, attacks: Sequence[Attack]) -> AttackerInTraining:
         """An attack that the model cannot serve is refused."""
         from malaprop.core.capability import check
 

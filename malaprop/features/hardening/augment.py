@@ -13,7 +13,7 @@ import numpy as np
 
 from malaprop.core.catalogue import Catalogue
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.partial_files import clear_leftovers, half_of
+from malaprop.core.partial_files import partial_path, remove_partial_files
 from malaprop.core.seeds import generator
 from malaprop.core.settings import call
 from malaprop.core.text import word_pattern
@@ -131,11 +131,11 @@ def write(
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise SettingError(f"--out {path} should end in {', '.join(_SUFFIXES)}, which say how rows are written")
-    half = half_of(path)
+    half = partial_path(path)
     texts = rows = bare = 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(path.parent, path.name)
+        remove_partial_files(path.parent, path.name)
         with half.open("w", encoding="utf-8", newline="") as file:
             put = _writer(file, suffix, (*data.fields, "label", "source"))
             for example, copies in _copies(data, make, victim, seed):

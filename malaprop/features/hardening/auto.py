@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from malaprop.core.errors import SettingError
 from malaprop.frame.study.model_kinds import TEXTS
 from malaprop.frame.study.settings import flat, opt
-from malaprop.frame.study.shared_tasks import Examined, attack_share, epoch_line, examine, slug
+from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, epoch_line, find_correct_texts, slug
 from malaprop.frame.study.study import View
 from malaprop.frame.study.training_tasks import (
     check_named,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from malaprop.features.hardening.study import Harden
     from malaprop.frame.records.autoharden import AutoHardenRecord, AutoTrial
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.card import Card
     from malaprop.training.splits import Splits
 
@@ -165,10 +165,10 @@ class AutoHarden:
         """Of the second stage."""
         from malaprop.frame.study.training_methods import own_spec
         from malaprop.zoo import names as zoo
-        from malaprop.zoo.train import change_course
+        from malaprop.zoo.train import change_training
 
         spec = zoo.parse(self.model)[0] if self.is_zoo else own_spec(self.model)
-        return change_course(zoo.training(spec, 0), self.study.beginning.settings).epochs
+        return change_training(zoo.training(spec, 0), self.study.beginning.settings).epochs
 
     def check(self) -> None:
         from malaprop.frame.runs.wrap import parse, read_layer, remembers_queries
@@ -227,8 +227,8 @@ class AutoHarden:
         )  # fmt: skip
         before = (*before, "forecast")
         yield Task(
-            name="plain", work=self.look, output=JsonFile(Examined), reads=self.read_texts, after=before, victims=given,
-            vital=True,
+            name="plain", work=self.look, output=JsonFile(CorrectTexts), reads=self.read_texts, after=before,
+            victims=given, vital=True,
         )  # fmt: skip
         before = (*before, "plain")
         for attack in self.suite:
@@ -282,13 +282,13 @@ class AutoHarden:
 
         A model that is trained here has not seen them, nor has one whose card names this data: both share it out alike.
         """
-        from malaprop.data.base import held
+        from malaprop.data.base import list_splits
         from malaprop.training.card import holds, read_card
 
         path = Path(self.model).expanduser()
         if self.is_zoo or (path.is_dir() and holds(path, "classifier") and _is_trained_on(read_card(path), parts)):
             return ""
-        if not self.is_file and "validation" in held(self.study.texts.name):
+        if not self.is_file and "validation" in list_splits(self.study.texts.name):
             return ""
         return (
             f"nothing says what {self.model} was trained on, so it may have been trained on these rows of {parts.name}"
@@ -320,13 +320,13 @@ class AutoHarden:
         whole: float = self.told.seconds
         return self.began + whole - spent - min(5.0, _REPORT * whole)
 
-    def do_in_time(self, desk: Desk, work: Callable[[], T]) -> T:
+    def do_in_time(self, desk: WorkerContext, work: Callable[[], T]) -> T:
         """What the work gives, if that is in the budget."""
         from malaprop.features.hardening.auto_budget import do_by
 
         return do_by(self.find_end(desk.place.root), self.budget, work)
 
-    def time_training(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def time_training(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Times an epoch of each training. Refuses a budget in which not even the plain model could be trained."""
         from malaprop.features.hardening.auto_budget import TrainingPace, time_methods
         from malaprop.features.hardening.epoch_time import time_epoch
@@ -355,22 +355,22 @@ class AutoHarden:
             )
         yield time_methods(measure, self.methods, known, end)
 
-    def foresee(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def foresee(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """How long attacks take, on how many texts there is time for them, and which methods fit: all of it is said."""
         from malaprop.features.hardening.auto_trials import AutoForecast
 
         yield from AutoForecast(self, desk, inputs).make()
 
-    def train_plain(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train_plain(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The model without a defence, to compare with."""
 
         self.do_in_time(desk, lambda: self.train(desk, NONE, inputs["texts"], desk.folder, self.epochs))
         yield from ()
 
-    def look(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        yield self.do_in_time(desk, lambda: examine(desk.victim(name_plain(inputs)), inputs["data"]))
+    def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+        yield self.do_in_time(desk, lambda: find_correct_texts(desk.victim(name_plain(inputs)), inputs["data"]))
 
-    def assail(self, attack: Attack, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def assail(self, attack: Attack, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """An attack on the plain model."""
         from malaprop.features.hardening.auto_budget import cut_pieces
 
@@ -380,7 +380,7 @@ class AutoHarden:
         )
         yield from cut_pieces(pieces, self.find_end(desk.place.root), self.budget)
 
-    def try_methods(self, desk: Desk, inputs: Inputs) -> Iterator[AutoTrial]:
+    def try_methods(self, desk: WorkerContext, inputs: Inputs) -> Iterator[AutoTrial]:
         """Both stages, without what is there."""
         from malaprop.features.hardening.auto_trials import HardenTrials
 
@@ -389,7 +389,7 @@ class AutoHarden:
             desk.note(describe_trial(one, doubt))
             yield one
 
-    def place(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def place(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The chosen model in a folder of its own; a classifier that is best as it is stays where it lies."""
         from malaprop.frame.records.autoharden import choose_one, keep_last
         from malaprop.frame.tasks.outputs import Skipped
@@ -404,12 +404,12 @@ class AutoHarden:
         """Where the model of a trial lies."""
         return root / "trials" / (NONE if method == NONE else f"{slug(method)}-{epochs}")
 
-    def train(self, desk: Desk, method: str, parts: Splits, folder: Path, epochs: int) -> None:
+    def train(self, desk: WorkerContext, method: str, parts: Splits, folder: Path, epochs: int) -> None:
         from malaprop.frame.study.training_methods import Hardening
-        from malaprop.zoo.train import Given
+        from malaprop.zoo.train import TrainingInput
 
         start = self.study.beginning
-        given = Given(vectors=start.vectors, start=start.start, settings={**start.settings, "epochs": epochs})
+        given = TrainingInput(vectors=start.vectors, start=start.start, settings={**start.settings, "epochs": epochs})
 
         def make(place: Path) -> None:
             train_named(
@@ -428,7 +428,7 @@ class AutoHarden:
         from malaprop.frame.tasks.outputs import GrowingFile, read_json, value_file
 
         trials = keep_last(GrowingFile(AutoTrial, TRIALS).value(root))
-        seen = read_json(value_file(root / "plain"), Examined)
+        seen = read_json(value_file(root / "plain"), CorrectTexts)
         chosen, why = choose_one(trials, self.loss)
         doubt = self.find_doubt(self.study.texts.splits())
         why += "; these may be rows that the model was trained on" if doubt else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from malaprop.frame.records.autoharden import AutoTrial
     from malaprop.frame.records.outcome import Outcome
     from malaprop.frame.tasks.task import Inputs
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.splits import Splits
 
 _WIDTH, _DRAWS, _FRESH = 256, 3, 7
@@ -31,7 +31,7 @@ _SHARE, _SPARE = 0.2, 1.1  # of the budget, to time defences; what a forecast is
 class AutoForecast:
     """How long attacks take here, and which methods the budget is enough for."""
 
-    def __init__(self, auto: AutoHarden, desk: Desk, inputs: Inputs) -> None:
+    def __init__(self, auto: AutoHarden, desk: WorkerContext, inputs: Inputs) -> None:
         self.auto, self.desk, self.inputs = auto, desk, inputs
         self.parts: Splits = inputs["texts"]
         self.root = desk.place.root
@@ -193,7 +193,7 @@ def count_costs(
 class HardenTrials:
     """What was tried and what is left to try."""
 
-    def __init__(self, auto: AutoHarden, desk: Desk, inputs: Inputs) -> None:
+    def __init__(self, auto: AutoHarden, desk: WorkerContext, inputs: Inputs) -> None:
         from malaprop.data.matching import agree
 
         self.auto, self.desk, self.inputs = auto, desk, inputs

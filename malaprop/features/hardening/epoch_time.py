@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from malaprop.frame.study.training_methods import Hardening
     from malaprop.training.splits import Splits
-    from malaprop.zoo.train import Given, Job
+    from malaprop.zoo.train import TrainingInput, TrainingJob
     from malaprop.zoo.training import Hooks
 
 WARM = 2  # steps before the clock starts: what is loaded or compiled once is no part of an epoch
@@ -71,7 +71,7 @@ def time_epoch(
     data: Splits,
     hardening: Hardening | None = None,
     *,
-    given: Given | None = None,
+    given: TrainingInput | None = None,
     seed: int = 0,
     device: str = "cpu",
     steps: int = 6,
@@ -84,11 +84,11 @@ def time_epoch(
     a whole round, shorter where they are fewer.
     """
     from malaprop.frame.study.training_tasks import find_named
-    from malaprop.zoo.train import Given, InTheLoop, train
+    from malaprop.zoo.train import InTheLoop, TrainingInput, train
     from malaprop.zoo.training import Hooks
 
     defence = None if hardening is None else hardening.defence
-    named, watches = find_named(name, data, given or Given(), seed, hardening), list[_Stopwatch]()
+    named, watches = find_named(name, data, given or TrainingInput(), seed, hardening), list[_Stopwatch]()
     a_pass = list[int]()
     size = find_batch(named.spec, named.given, len(named.data.train))
     whole, data = named.data.train, named.data
@@ -99,7 +99,7 @@ def time_epoch(
         defence = defence.within(steps)
     at = (steps, 2 * steps) if again else (WARM, WARM + steps)
 
-    def hook(job: Job) -> Hooks:
+    def hook(job: TrainingJob) -> Hooks:
         own = defence.hooks(job, data) if defence is not None else Hooks()
         watches.append(_Stopwatch(at, own.stepped))
         a_pass.append(len(job.parts[0].labels))
@@ -119,8 +119,8 @@ def time_epoch(
     )  # fmt: skip
 
 
-def find_batch(spec: Any, given: Given, rows: int) -> int:
+def find_batch(spec: Any, given: TrainingInput, rows: int) -> int:
     """How many texts a step has."""
-    from malaprop.zoo.train import change_course, find_course
+    from malaprop.zoo.train import change_training, find_training
 
-    return change_course(find_course(spec, given.start, rows), given.settings or {}).batch
+    return change_training(find_training(spec, given.start, rows), given.settings or {}).batch

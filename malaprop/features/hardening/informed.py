@@ -16,9 +16,9 @@ from torch.nn import functional
 
 from malaprop.core.errors import SettingError
 from malaprop.models.embeddings import last_linear
-from malaprop.models.padded_rows import settled, within
+from malaprop.models.padded_rows import fill_empty_rows, within
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 _WIDTH = 64  # of the common space in which vectors of different layers are compared
@@ -49,11 +49,11 @@ class InfoBert:
     def __str__(self) -> str:
         return f"information bottleneck {self.bottleneck:g} and anchored features {self.anchor:g} (InfoBERT)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
-        ids, lengths = settled(batch.ids, batch.lengths)
+        ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
         states = model.states(ids, lengths)
         width = min(ids.shape[1], *(state.shape[1] for state in (states[0], states[-1])))
         first, last = (_project(state[:, :width]) for state in (states[0], states[-1]))
@@ -125,11 +125,11 @@ class Dsrm:
     def __str__(self) -> str:
         return f"texts weighed by the risk of a shift towards them, at most {self.shift:g} (DSRM)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
-        ids, lengths = settled(batch.ids, batch.lengths)
+        ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
         with _reading(_last_layer(model)) as read:
             logits = model(ids, lengths).float()
         pooled = read[-1] if read else torch.ones_like(logits[:, :1])

@@ -17,13 +17,13 @@ from malaprop.core.text import word_pattern
 from malaprop.core.victim import Fields
 from malaprop.features.hardening.character_batches import Signs, spelling
 from malaprop.features.hardening.character_models import check_share, counts, usable_in
-from malaprop.models.padded_rows import settled
+from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.models.tokens.openvocab import BETWEEN, OTHER, OpenVocab
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.training.splits import Splits
 from malaprop.zoo.blocks.charwords import CharWords
-from malaprop.zoo.gradients.characters import plain_words, respelled
-from malaprop.zoo.train import Job
+from malaprop.zoo.gradients.characters import plain_words, score_respelled
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -45,7 +45,7 @@ class KeyStar:
     def __str__(self) -> str:
         return f"half of the loss on texts with {self.r:.0%} of their characters changed at random (Key*)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         embedding = getattr(job.model, "embedding", None)
         if isinstance(embedding, CharWords):
             usable = usable_in(embedding)
@@ -60,10 +60,10 @@ class KeyStar:
 
 def _spelled_loss(model: Any, batch: Batch, r: float, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
     words: CharWords = model.embedding
-    ids, lengths = settled(batch.ids, batch.lengths)
+    ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
     spelled = spelling(words, ids)
     clean = model.from_vectors(spelled.vectors(words), ids, lengths)
-    noisy = respelled(model, draw_signs(spelled.everywhere, r, usable.to(ids.device)), ids, lengths)
+    noisy = score_respelled(model, draw_signs(spelled.everywhere, r, usable.to(ids.device)), ids, lengths)
     return functional.cross_entropy(torch.cat([clean, noisy]).float(), batch.labels.repeat(2))
 
 
@@ -83,7 +83,7 @@ def draw_signs(signs: Signs, r: float, usable: Bool[Tensor, " symbol"]) -> Signs
 class Typed:
     """Adds to a batch its texts with characters changed; for models that read words, or pieces of them."""
 
-    job: Job
+    job: TrainingJob
     data: Splits
     r: float
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.features.hardening.perturbed import PerturbedReading, measure_shift
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 _PROBE = 0.1  # length of the first guess in the virtual kind, as a share of the noise
@@ -39,7 +39,7 @@ class Miyato:
         kind = "virtual adversarial" if self.virtual else "adversarial"
         return f"{kind} noise of {self.size:g} times each word's norm (Miyato et al.)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:

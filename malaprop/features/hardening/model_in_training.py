@@ -9,11 +9,11 @@ from typing import Any
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.zoo.finetune import FineTuning
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Itself:
+class RankerInTraining:
     """A model in training, as far as ranking words needs it."""
 
     gradients: Any
@@ -25,13 +25,13 @@ class _Itself:
         return {} if self.gradients is None else dict.fromkeys(self.gradients.offers, self.gradients)
 
 
-def itself(job: Job) -> Any:
+def rank_by_model_in_training(job: TrainingJob) -> Any:
     """The model in training as a ranker of words: it shows its gradients alone."""
     device = str(next(job.model.parameters()).device)
     if isinstance(job, FineTuning):
         from malaprop.models.victims.hf import wrap_transformers
 
-        return _Itself(
+        return RankerInTraining(
             getattr(wrap_transformers(job.network, job.tokenizer, limit=job.most), "gradients", None), device
         )
     from malaprop.zoo.victim import gradients_of
@@ -39,4 +39,4 @@ def itself(job: Job) -> Any:
     reader = getattr(job, "reader", None)
     if reader is None:
         raise SettingError("harden fact works on models of the zoo only; name one, as BERT or LSTM-W-GloVe-1")
-    return _Itself(gradients_of(job.model, reader, job.most, device), device)
+    return RankerInTraining(gradients_of(job.model, reader, job.most, device), device)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from malaprop.features.hardening.character_batches import Spelling, char_gradients, spelling
-from malaprop.models.padded_rows import settled, within
+from malaprop.models.padded_rows import fill_empty_rows, within
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.training import Batch
 
@@ -67,7 +67,7 @@ class PerturbedReading:
     @classmethod
     def of(cls, model: Any, batch: Batch) -> PerturbedReading:
         """Of a batch that may have texts without a token."""
-        ids, lengths = settled(batch.ids, batch.lengths)
+        ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
         return cls(model, batch._replace(ids=ids, lengths=lengths))
 
     def scale(self, direction: Float[Tensor, "batch token *rest"], size: float) -> Tensor:

@@ -18,7 +18,7 @@ from malaprop.features.hardening.attacked import AdversarySupply, AttackerInTrai
 from malaprop.features.hardening.word_swaps import WordSwapTraining, swap_words
 from malaprop.models.gradients.backward import log_odds
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks, Network, Rows, answer
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class RejectTraining(WordSwapTraining):
             f"{attacked}, to be answered or rejected; that {costs} accuracy on texts held out"
         )
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         find_threshold(job.model, len(data.labels))
         swap = swap_words(job, data, self, len(data.labels) - 1)
         supply = None

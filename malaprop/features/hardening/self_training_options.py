@@ -14,7 +14,7 @@ from malaprop.frame.study.settings import opt
 if TYPE_CHECKING:
     from malaprop.features.hardening.self_training import TeacherLabels
     from malaprop.frame.tasks.task import Inputs
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.splits import Splits
 
 ADDED = "unlabelled"  # the task that labels them
@@ -66,7 +66,7 @@ class SelfTraining:
         check_single(data)
         return load_texts(self.unlabelled.expanduser(), text=column)
 
-    def label(self, desk: Desk, inputs: Inputs) -> Iterator[TeacherLabels]:
+    def label(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TeacherLabels]:
         """The task that asks the teacher: what it finds is kept, so that a training that goes on has the same texts."""
         from malaprop.features.hardening.self_training import label_texts
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.features.hardening.perturbed import PerturbedReading, measure_shift
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks, cross_entropy
 
 
@@ -40,7 +40,7 @@ class FreeLb:
     def __str__(self) -> str:
         return f"{self.steps} steps of ascent in the word vectors, {self.rate:g} of a word's norm each (FreeLB++)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
@@ -84,7 +84,7 @@ class Smart:
     def __str__(self) -> str:
         return f"smooth answers within {self.size:g} of each word's norm, weight {self.weight:g} (SMART)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
@@ -118,7 +118,7 @@ class Flooding:
     def __str__(self) -> str:
         return f"flooding: the loss stays at {self.level:g} or above"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:

@@ -13,15 +13,15 @@ from malaprop.core.errors import SettingError
 from malaprop.features.hardening.auto import AUTO, AutoHarden, AutoOptions
 from malaprop.features.hardening.self_training_options import ADDED, SelfTraining
 from malaprop.frame.study.model_kinds import TEXTS
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import build, opt
 from malaprop.frame.study.shared_tasks import epoch_line, slug
 from malaprop.frame.study.study import View, conduct
 from malaprop.frame.study.training_methods_table import DEFENCES
 from malaprop.frame.study.training_tasks import (
-    Beginning,
     LearningData,
     Trained,
+    TrainingStart,
     check_named,
     check_room,
     fill,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from malaprop.frame.records.trained import TrainedRecord
     from malaprop.frame.study.training_methods import Hardening
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.card import Card
 
 _TAKES = {  # which options a method has, and what the defence calls them
@@ -95,12 +95,12 @@ class Harden:
     )
     adding: SelfTraining = SelfTraining()
     choosing: AutoOptions = AutoOptions()
-    beginning: Beginning = Beginning()
-    machine: Where = Where()
-    saving: Saving = Saving()
+    beginning: TrainingStart = TrainingStart()
+    machine: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
-    def where(self) -> Where:
+    def where(self) -> RunOptions:
         """One model is one task: --jobs is for the attacks in its training, not for tasks side by side."""
         if self.auto is not None or self.machine.engine != "local":
             return self.machine
@@ -184,7 +184,7 @@ class Harden:
             data = add_texts(data, self.adding.read(data, self.texts.text), inputs[ADDED])
         return {"texts": data}
 
-    def train(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The model, in the study's own folder."""
         from malaprop.features.hardening.attack_processes import attack_in
 

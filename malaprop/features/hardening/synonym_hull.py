@@ -19,9 +19,9 @@ from torch.nn import functional
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.text import Ints, Text, Words
 from malaprop.features.hardening.perturbed import measure_shift
-from malaprop.models.padded_rows import settled
+from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.training.splits import Splits
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 _LEAD = "the"  # a word to stand behind: tokens of many models hold the space before a word
@@ -60,7 +60,7 @@ class NearTokens:
         return total
 
     @classmethod
-    def make(cls, job: Job, texts: Sequence[Sequence[str]], synonyms: Synonyms, count: int) -> NearTokens:
+    def make(cls, job: TrainingJob, texts: Sequence[Sequence[str]], synonyms: Synonyms, count: int) -> NearTokens:
         """For the words of the training texts, as the model of the job reads them."""
         seen = Words()
         words = sorted({word for fields in texts for value in fields for word in Text.of(value, seen).strings})
@@ -87,7 +87,7 @@ class NearTokens:
         return cls(torch.from_numpy(table).to(device), torch.from_numpy(real).to(device))
 
 
-def _whole_words(job: Job, words: Sequence[str]) -> Ints:
+def _whole_words(job: TrainingJob, words: Sequence[str]) -> Ints:
     """Of each word its token, -1 where it has several or is unknown; each stands behind another word."""
     (empty, alone) = (list(row) for row in job.rows([("",), (_LEAD,)]))
     head = next((at for at in range(len(empty)) if alone[at] != empty[at]), len(empty))
@@ -143,12 +143,12 @@ class Ascc:
     def __str__(self) -> str:
         return f"the worst mixture of each word's {self.count} nearest synonyms, {self.steps} step(s) of ascent (ASCC)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         near = make_table(job, data, self.count, self.cosine)
         return Hooks(loss=lambda model, batch: self.loss(model, batch, near))
 
     def loss(self, model: Any, batch: Batch, near: NearTokens) -> Float[Tensor, ""]:
-        ids, lengths = settled(batch.ids, batch.lengths)
+        ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
         settled_batch = batch._replace(ids=ids, lengths=lengths)
         clean = model.from_vectors(model.embedding(ids), ids, lengths).float()
         mixed = near.mix(model.embedding, ids, self.find_worst(model, settled_batch, near))
@@ -191,19 +191,19 @@ class Dne:
     def __str__(self) -> str:
         return f"random mixtures of each word and its {self.count} nearest synonyms, alpha {self.alpha:g} (DNE)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         near, model = make_table(job, data, self.count, self.cosine), job.model
         return Hooks(embedded=lambda vectors, batch: self.mix(vectors, batch, model, near))
 
     def mix(self, vectors: Vectors, batch: Batch, model: Any, near: NearTokens) -> Vectors:
-        ids, _ = settled(batch.ids, batch.lengths)
+        ids, _ = fill_empty_rows(batch.ids, batch.lengths)
         _, real = near.of(ids)
         shape = torch.full(real.shape, self.alpha, device=vectors.device)
         drawn = torch._standard_gamma(shape).clamp(min=1e-8) * real  # scaled to one, they are a Dirichlet draw
         return near.mix(model.embedding, ids, drawn / drawn.sum(-1, keepdim=True)).to(vectors.dtype)
 
 
-def make_table(job: Job, data: Splits, count: int, cosine: float) -> NearTokens:
+def make_table(job: TrainingJob, data: Splits, count: int, cosine: float) -> NearTokens:
     """The table of synonyms for a model and its training texts."""
     if not hasattr(job.model, "from_vectors"):
         raise CapabilityError("this model does not show the vectors that it reads; harden it with a2t or augment")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_tasks import Examined, attack_share, examine
+from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, find_correct_texts
 from malaprop.frame.study.study import FILE, View
 from malaprop.frame.study.training_tasks import LearningData, check_named, train_named
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from malaprop.frame.runs.pregenerated import Premade
     from malaprop.frame.tasks.outputs import Output
     from malaprop.frame.tasks.task import Inputs, Share, Task, Work
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 TRIALS = "trials.jsonl"
 MODEL = "LSTM-W-GloVe-1"
@@ -66,8 +66,8 @@ class Tune:
         {}, "fact: a setting of the training or the network, as name=value; may be repeated.", name="set"
     )
     labels: tuple[str, ...] = opt(())
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def search(self) -> SettingsSearch:
@@ -150,7 +150,7 @@ class Tune:
             )  # fmt: skip
 
         part, made = "validation", "adversarial-validation"
-        yield task("examined", self.examine, JsonFile(Examined, again=True), part)
+        yield task("examined", self.examine, JsonFile(CorrectTexts, again=True), part)
         yield task(made, self.attack_texts, RunFolder(checks=True), part, "examined")
         yield task("plain", self.judge, JsonFile(TunedAccuracy), part, "examined", made)
         trials = GrowingFile(TuningTrial, TRIALS, most=self.trials)
@@ -174,20 +174,20 @@ class Tune:
         data = whole.sample(self.n, self.texts.seed)
         return {"part": part, "data": agree(data, inputs["examined"]) if "examined" in inputs else data}
 
-    def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
+    def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
         """What the victim calls its labels."""
-        yield examine(desk.victim(inputs["victim"]), inputs["data"])
+        yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
 
     def choose(self, part: str, inputs: Inputs) -> Dataset:
         found: Dataset = self.read(part, inputs)["data"]
         return found
 
-    def attack_texts(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack_texts(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Adversarial texts, made against the plain victim."""
         victim = desk.victim(inputs["victim"])
         yield from attack_share(desk, self.recipe, victim, share, seed=self.texts.seed, width=256)
 
-    def judge(self, desk: Desk, inputs: Inputs) -> Iterator[TunedAccuracy]:
+    def judge(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TunedAccuracy]:
         """The plain victim."""
         yield self._judge(inputs, desk.victim(inputs["victim"]))
 
@@ -211,14 +211,14 @@ class Tune:
             )
         return premade
 
-    def try_settings(self, desk: Desk, inputs: Inputs) -> Iterator[TuningTrial]:
+    def try_settings(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TuningTrial]:
         """Trials beyond those that are there."""
         make, judge = partial(self.make, desk, inputs["victim"]), partial(self._judge, inputs)
         for trial in self.search.run(make, judge, desk.before, seconds=60 * self.minutes, trials=self.trials):
             desk.note(_line(trial, self.trials))
             yield trial
 
-    def look(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The best trial and the plain victim on the test part."""
         from malaprop.features.hardening.tuning_record import TuningTest, choose_best
 
@@ -229,7 +229,7 @@ class Tune:
         plain = self._judge(inputs, desk.victim(inputs["victim"]))
         yield TuningTest(plain=plain, best=self._judge(inputs, victim), number=best.number)
 
-    def make(self, desk: Desk, victim: Any, settings: Mapping[str, Any], number: int) -> Victim:
+    def make(self, desk: WorkerContext, victim: Any, settings: Mapping[str, Any], number: int) -> Victim:
         """The victim behind the defence; of fact a model of its own, whose words the plain victim ranks."""
         from malaprop.features.hardening.tune import around
 
@@ -240,14 +240,14 @@ class Tune:
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.zoo import checkpoint
         from malaprop.zoo.gradients.word_sizes import token_gradients
-        from malaprop.zoo.train import Given
+        from malaprop.zoo.train import TrainingInput
 
         folder = desk.place.root / "models" / f"trial-{number}"
         if not checkpoint.is_checkpoint(folder):
             ranker = str(victim) if token_gradients(plain) is not None else ""
             parts = desk.keep("parts of the data", self.texts.splits)
             hardening = Hardening.of("fact", ranker=ranker, **settings)
-            given = Given(settings=self.training)
+            given = TrainingInput(settings=self.training)
             train_named(desk, self.model, parts, folder, given=given, seed=self.texts.seed, hardening=hardening)
         return load(str(folder), device=desk.device)
 
@@ -258,7 +258,7 @@ class Tune:
         from malaprop.frame.tasks.outputs import GrowingFile, read_json, value_file
 
         record = TuningRecord(
-            victim=read_json(value_file(root / "examined"), Examined).name,
+            victim=read_json(value_file(root / "examined"), CorrectTexts).name,
             plain=read_json(value_file(root / "plain"), TunedAccuracy),
             trials=tuple(GrowingFile(TuningTrial, TRIALS).value(root)),
             **self._describe(),

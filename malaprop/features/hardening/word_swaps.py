@@ -21,12 +21,12 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.features.hardening.added_rows import AddedRows, append_rows
-from malaprop.features.hardening.model_in_training import itself
+from malaprop.features.hardening.model_in_training import rank_by_model_in_training
 from malaprop.models.gradients.backward import log_odds
 from malaprop.models.gradients.tokens import CutVariants, TokenGradients, padded
 from malaprop.training.splits import Splits
 from malaprop.zoo.gradients.word_sizes import token_gradients
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 _MOST = 1 << 24  # synonyms of all training texts together that are kept, some 400 MB
@@ -64,13 +64,13 @@ class WordSwapTraining:
     def __str__(self) -> str:
         return f"each text followed by one with up to {self.share:.0%} of its words swapped where the loss rises most"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         return Hooks(batch=swap_words(job, data, self))
 
 
-def swap_words(job: Job, data: Splits, how: WordSwapTraining, rejected: int | None = None) -> SwappedBatch:
+def swap_words(job: TrainingJob, data: Splits, how: WordSwapTraining, rejected: int | None = None) -> SwappedBatch:
     """What puts the swapped texts of a batch behind it; `rejected` is the label of rejecting a text."""
-    gradients = token_gradients(itself(job))
+    gradients = token_gradients(rank_by_model_in_training(job))
     if gradients is None:
         raise CapabilityError(
             f"harden {how.kind} ranks words by gradients, and this model's word vectors depend on the words around "
@@ -94,7 +94,7 @@ class SwappedBatch:
     What does not hang on the weights is found once for each training text and kept, up to `_MOST` synonyms in all.
     """
 
-    job: Job
+    job: TrainingJob
     data: Splits
     how: WordSwapTraining
     gradients: TokenGradients

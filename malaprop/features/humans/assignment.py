@@ -10,7 +10,7 @@ import numpy as np
 
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
-from malaprop.features.humans.sampling import Item
+from malaprop.features.humans.sampling import RatedItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def people(items: int, each: int, most: int | None) -> int:
     return max(each, ceil(items * each / most))
 
 
-def allot(items: Sequence[Item], each: int, raters: int, seed: int) -> list[list[Turn]]:
+def allot(items: Sequence[RatedItem], each: int, raters: int, seed: int) -> list[list[Turn]]:
     """A list for each rater; checks go to everyone. `items` come grouped by question, and stay so."""
     judged = [i for i, item in enumerate(items) if item.expected is None]
     everyone = [i for i, item in enumerate(items) if item.expected is not None]
@@ -41,14 +41,14 @@ def allot(items: Sequence[Item], each: int, raters: int, seed: int) -> list[list
     return [_order(items, sorted(mine), generator(seed, "rater", str(number))) for number, mine in enumerate(own)]
 
 
-def _order(items: Sequence[Item], mine: Sequence[int], rng: np.random.Generator) -> list[Turn]:
+def _order(items: Sequence[RatedItem], mine: Sequence[int], rng: np.random.Generator) -> list[Turn]:
     blocks: dict[str, list[int]] = {}
     for i in mine:
         blocks.setdefault(items[i].question, []).append(i)
     return [turn for block in blocks.values() for turn in _block(items, block, rng)]
 
 
-def _block(items: Sequence[Item], block: Sequence[int], rng: np.random.Generator) -> list[Turn]:
+def _block(items: Sequence[RatedItem], block: Sequence[int], rng: np.random.Generator) -> list[Turn]:
     order = [block[i] for i in rng.permutation(len(block))]
     if items[order[0]].expected is not None:  # a check that opens a block is no check: everyone reads there
         other = next((n for n, i in enumerate(order) if items[i].expected is None), 0)

@@ -8,7 +8,7 @@ from malaprop.core.png import address, is_address, picture_of
 from malaprop.core.seeds import generator
 from malaprop.features.humans.changes import IMAGE, Fields
 from malaprop.features.humans.questions import Question
-from malaprop.features.humans.sampling import Item
+from malaprop.features.humans.sampling import RatedItem
 from malaprop.features.humans.sources import StudySource
 
 CHECK = "check"
@@ -16,7 +16,7 @@ CHECK = "check"
 
 def checks(
     question: Question, sources: Sequence[StudySource], labels: Sequence[str], many: int, seed: int
-) -> list[Item]:
+) -> list[RatedItem]:
     """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable.
 
     Images are put beside noise, or have such a text below them.
@@ -37,8 +37,8 @@ def checks(
     return out
 
 
-def _item(question: Question, source: StudySource, texts: tuple[Fields, ...], expected: str) -> Item:
-    return Item(
+def _item(question: Question, source: StudySource, texts: tuple[Fields, ...], expected: str) -> RatedItem:
+    return RatedItem(
         question=question.name,
         source=CHECK,
         label=source.label,

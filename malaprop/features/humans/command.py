@@ -63,12 +63,12 @@ def export(
     from malaprop.features.humans import crowd_export as crowd
     from malaprop.features.humans.export import Design
     from malaprop.features.humans.export import export as work
-    from malaprop.features.humans.study import Study
+    from malaprop.features.humans.study import RatingStudy
 
     design = Design(ask=o.split_names(ask), items=items, raters=raters, per_rater=per_rater, checks=checks, seed=seed)
     made = work(runs, out, design)
     written = {}
-    with Study(out) as study:
+    with RatingStudy(out) as study:
         for name, path, write in (
             ("csv", csv, crowd.write_csv),
             ("json_file", json_file, crowd.write_json),
@@ -170,9 +170,9 @@ def score(
     """
     from malaprop.features.humans.report import terminal
     from malaprop.features.humans.score import score as work
-    from malaprop.features.humans.study import Study
+    from malaprop.features.humans.study import RatingStudy
 
-    with Study(study) as opened:
+    with RatingStudy(study) as opened:
         scores = work(opened, pass_mark=pass_mark)
     path = scores.write(study.absolute().parent if out is None else out)
     if not quiet:

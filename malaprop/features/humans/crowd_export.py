@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.core.partial_files import clear_leftovers, half_of
+from malaprop.core.partial_files import partial_path, remove_partial_files
 from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.presentation import Parts, Shown, show
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 
 COLUMNS = ("task", "rater", "place", "question", "prompt", "guidance", "original", "text_1", "text_2", "choices")
 BETWEEN = " | "
@@ -34,7 +34,7 @@ def _flat(parts: Parts | None) -> str:
     return "\n".join(f"{name}: {text}" if name else text for name, text in parts or ())
 
 
-def rows(study: Study) -> Iterator[dict[str, str]]:
+def rows(study: RatingStudy) -> Iterator[dict[str, str]]:
     """One row for each item of each rater, in that rater's order; nothing in it tells the recipe."""
     names = {id: rater.name for id, rater in study.raters().items()}
     for rater, turns in study.turns.items():
@@ -55,7 +55,7 @@ def rows(study: Study) -> Iterator[dict[str, str]]:
             }
 
 
-def write_csv(study: Study, path: Path) -> Path:
+def write_csv(study: RatingStudy, path: Path) -> Path:
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -63,12 +63,12 @@ def write_csv(study: Study, path: Path) -> Path:
     return _write(path, out.getvalue())
 
 
-def write_json(study: Study, path: Path) -> Path:
+def write_json(study: RatingStudy, path: Path) -> Path:
     found = [{**row, "choices": row["choices"].split(BETWEEN)} for row in rows(study)]
     return _write(path, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
 
 
-def write_label_studio(study: Study, path: Path) -> Path:
+def write_label_studio(study: RatingStudy, path: Path) -> Path:
     """Tasks to import, and beside them the labelling interface with the ending .xml.
 
     A task stands for one item: how many people judge it is set in the project there, as its overlap.
@@ -84,7 +84,7 @@ def write_label_studio(study: Study, path: Path) -> Path:
     return _write(path, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
 
 
-def _task(study: Study, turn: Turn) -> dict[str, object]:
+def _task(study: RatingStudy, turn: Turn) -> dict[str, object]:
     shown = show(study.items[turn.item], turn.flip, study.facts.labels)
     return {
         "task": task_name(turn),
@@ -105,10 +105,10 @@ def _together(shown: Shown) -> str:
 
 
 def _write(path: Path, content: str) -> Path:
-    half = half_of(path)
+    half = partial_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(path.parent, path.name)
+        remove_partial_files(path.parent, path.name)
         half.write_bytes(content.encode("utf-8", "replace"))
         half.replace(path)
     except OSError as error:

@@ -14,7 +14,7 @@ from malaprop.features.humans.assignment import Turn, allot, people
 from malaprop.features.humans.checks import checks
 from malaprop.features.humans.ledger import moment
 from malaprop.features.humans.questions import ASKED, NATURAL, Question, choose_questions
-from malaprop.features.humans.sampling import ORIGINAL, Item, draw
+from malaprop.features.humans.sampling import ORIGINAL, RatedItem, draw
 from malaprop.features.humans.sources import Sources, gather
 from malaprop.features.humans.study import Facts, Rater, create
 from malaprop.frame.web.tokens import new_token
@@ -89,15 +89,15 @@ def _fitting(found: Sources) -> tuple[Question, ...]:
     return usual if compared else tuple(q for q in usual if q.shape != "pair")
 
 
-def _items(found: Sources, questions: Sequence[Question], design: Design) -> list[Item]:
-    out: list[Item] = []
+def _items(found: Sources, questions: Sequence[Question], design: Design) -> list[RatedItem]:
+    out: list[RatedItem] = []
     for question in questions:
         out += draw(question, found, design.items, design.seed)
         out += checks(question, found.sources, found.labels, design.checks, design.seed)
     return [replace(item, image=True) for item in out] if found.images else out
 
 
-def _counts(found: Sources, items: Sequence[Item]) -> dict[str, dict[str, int]]:
+def _counts(found: Sources, items: Sequence[RatedItem]) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for item in items:
         if item.expected is None:

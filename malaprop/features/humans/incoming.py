@@ -14,7 +14,7 @@ from malaprop.core.errors import RecordError
 from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.ledger import GivenAnswer, enter, moment
 from malaprop.features.humans.presentation import show, to_stored
-from malaprop.features.humans.study import Study, connect, transaction
+from malaprop.features.humans.study import RatingStudy, connect, transaction
 
 # The names in our own files, and in the results that Mechanical Turk gives.
 _NAMES = {
@@ -42,7 +42,7 @@ class Brought:
 
 def bring(path: Path, file: Path) -> Brought:
     """Reads a CSV or JSON file of answers, or a JSON export of Label Studio, into the study at `path`."""
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         rows = list(read(file))
         if not rows:
             raise RecordError(f"{file} holds no answers; it needs rows with task, rater and answer")
@@ -66,7 +66,7 @@ def bring(path: Path, file: Path) -> Brought:
     return Brought(answers=len(rows), raters=len({row.rater for row in rows}))
 
 
-def _check_row(study: Study, row: IncomingRow) -> tuple[Turn, str]:
+def _check_row(study: RatingStudy, row: IncomingRow) -> tuple[Turn, str]:
     """The item this row is about, and its answer as it is stored."""
     number, _, flip = row.task.partition(".")
     if not number.isdecimal() or flip not in ("0", "1") or int(number) not in study.items:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.changes import Fields
 from malaprop.features.humans.questions import QUESTIONS, SCALE, SIDES, Question, choices
-from malaprop.features.humans.sampling import Item
+from malaprop.features.humans.sampling import RatedItem
 
 Parts = tuple[tuple[str, str], ...]  # name of the field, empty where there is but one, and its text
 
@@ -33,7 +33,7 @@ class Shown:
     image: bool = False  # addresses among the texts are pictures
 
 
-def show(item: Item, flip: bool, labels: Sequence[str]) -> Shown:
+def show(item: RatedItem, flip: bool, labels: Sequence[str]) -> Shown:
     texts = tuple(map(_parts, item.texts))
     return Shown(
         question=QUESTIONS[item.question].word_for(item.image),
@@ -59,7 +59,7 @@ def _choices(question: Question, labels: Sequence[str], what: str) -> tuple[Choi
     return tuple(Choice(number, number, f"{what} {number}") for number in ("1", "2"))
 
 
-def to_stored(item: Item, turn: Turn, value: str, labels: Sequence[str]) -> str | None:
+def to_stored(item: RatedItem, turn: Turn, value: str, labels: Sequence[str]) -> str | None:
     """What is kept of a choice, whatever side it was on; None of what was no choice."""
     question = QUESTIONS[item.question]
     if question.shape == "pair":
@@ -67,7 +67,7 @@ def to_stored(item: Item, turn: Turn, value: str, labels: Sequence[str]) -> str 
     return value if value in choices(question, labels) else None
 
 
-def to_shown(item: Item, turn: Turn, stored: str) -> str:
+def to_shown(item: RatedItem, turn: Turn, stored: str) -> str:
     """The choice on this rater's page that means what is stored."""
     if QUESTIONS[item.question].shape != "pair":
         return stored

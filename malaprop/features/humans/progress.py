@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from malaprop.features.humans.record import RaterAgreement
 from malaprop.features.humans.score import PASS_MARK, agreement, attention, has_failed, judge_items
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Progress:
     total: int
 
 
-def progress(study: Study) -> Progress:
+def progress(study: RatingStudy) -> Progress:
     """Raters who fail the checks so far are left out of the agreement, as they will be of the scores."""
     answers = study.answers()
     given, seen = Counter(answer.rater for answer in answers), attention(study, answers)

@@ -16,7 +16,7 @@ ORIGINAL = -1  # the system of a control: nobody changed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class RatedItem:
     """One thing to judge: `texts` come from `systems`, number by number; `expected` is set for a check alone."""
 
     question: str
@@ -29,7 +29,7 @@ class Item:
     image: bool = False  # its field `image` is a picture
 
 
-def draw(question: Question, found: Sources, many: int, seed: int) -> list[Item]:
+def draw(question: Question, found: Sources, many: int, seed: int) -> list[RatedItem]:
     """At most `many` items of a question."""
     _refuse(question, found)
     order = generator(seed, "draw", question.name).permutation(len(found.sources))
@@ -61,7 +61,7 @@ def _text(source: StudySource, system: int) -> Fields | None:
 
 def _singles(
     question: Question, shuffled: Sequence[StudySource], systems: Sequence[int], many: int, once: bool
-) -> Iterator[Item]:
+) -> Iterator[RatedItem]:
     # Sources that few systems broke go first where each serves once, or their systems find none left; else last.
     ranked = sorted(shuffled, key=lambda s: len(s.broken) if once else -len(s.broken))
     usable = [s for s in ranked if s.broken] if not once else ranked
@@ -78,7 +78,7 @@ def _singles(
         text = _text(source, system)
         assert text is not None
         counts[system] += 1
-        yield Item(
+        yield RatedItem(
             question=question.name,
             source=source.key,
             label=source.label,
@@ -88,7 +88,7 @@ def _singles(
         )
 
 
-def _pairs(question: Question, shuffled: Sequence[StudySource], systems: int, many: int) -> Iterator[Item]:
+def _pairs(question: Question, shuffled: Sequence[StudySource], systems: int, many: int) -> Iterator[RatedItem]:
     queues = {}
     for pair in combinations(range(systems), 2):
         both = [s for s in shuffled if all(n in s.broken for n in pair) and s.broken[pair[0]] != s.broken[pair[1]]]
@@ -102,7 +102,7 @@ def _pairs(question: Question, shuffled: Sequence[StudySource], systems: int, ma
             continue
         counts[pair] += 1
         empty = False
-        yield Item(
+        yield RatedItem(
             question=question.name,
             source=source.key,
             label=source.label,

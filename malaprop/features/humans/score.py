@@ -24,9 +24,9 @@ from malaprop.features.humans.record import (
     SystemDuel,
     Validity,
 )
-from malaprop.features.humans.sampling import ORIGINAL, Item
+from malaprop.features.humans.sampling import ORIGINAL, RatedItem
 from malaprop.features.humans.significance import difference, product, sign_test
-from malaprop.features.humans.study import RaterAnswer, Study
+from malaprop.features.humans.study import RaterAnswer, RatingStudy
 from malaprop.frame.records import Rate
 
 PASS_MARK = 0.7
@@ -37,7 +37,7 @@ HIGH = 4  # from here on a rating of 5 says yes: natural, or the same in meaning
 class Judged:
     """An item that counts, with the answers it got by rater."""
 
-    item: Item
+    item: RatedItem
     answers: dict[int, str]
 
     @property
@@ -57,7 +57,7 @@ class Judged:
         return sum(value == str(self.item.label) for value in self.answers.values())
 
 
-def attention(study: Study, answers: Iterable[RaterAnswer]) -> dict[int, tuple[int, int]]:
+def attention(study: RatingStudy, answers: Iterable[RaterAnswer]) -> dict[int, tuple[int, int]]:
     """For each rater, how many checks were right and how many answered."""
     seen: dict[int, tuple[int, int]] = {}
     for answer in answers:
@@ -75,7 +75,7 @@ def has_failed(right: int, total: int, pass_mark: float) -> bool:
     return total > 0 and right / total < pass_mark
 
 
-def judge_items(study: Study, answers: Iterable[RaterAnswer], out: frozenset[int] = frozenset()) -> list[Judged]:
+def judge_items(study: RatingStudy, answers: Iterable[RaterAnswer], out: frozenset[int] = frozenset()) -> list[Judged]:
     """Items that are no checks, with the answers of raters who are not out; items without any are left out."""
     found: dict[int, dict[int, str]] = {}
     for answer in answers:
@@ -84,7 +84,7 @@ def judge_items(study: Study, answers: Iterable[RaterAnswer], out: frozenset[int
     return [Judged(study.items[i], found[i]) for i in sorted(found)]
 
 
-def score(study: Study, *, pass_mark: float = PASS_MARK) -> HumansRecord:
+def score(study: RatingStudy, *, pass_mark: float = PASS_MARK) -> HumansRecord:
     """All figures of a study."""
     if not 0 <= pass_mark <= 1:
         raise SettingError(f"--pass-mark is a share from 0 to 1, got {pass_mark}")
@@ -252,7 +252,7 @@ def _ahead(a: float, b: float) -> str | None:
     return None if abs(a - b) < 1e-9 else "a" if a > b else "b"
 
 
-def _validities(found: Sequence[Judged], study: Study) -> tuple[Validity, ...]:
+def _validities(found: Sequence[Judged], study: RatingStudy) -> tuple[Validity, ...]:
     """Success times the share of judged successes whose label most people kept; a tie does not keep it."""
     out = []
     for system, own in _group(found).items():

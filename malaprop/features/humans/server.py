@@ -17,7 +17,7 @@ from malaprop.core.errors import MalapropError
 from malaprop.features.humans.ledger import AnswerLedger, GivenAnswer
 from malaprop.features.humans.presentation import show, to_shown, to_stored
 from malaprop.features.humans.progress import progress
-from malaprop.features.humans.study import Rater, Study
+from malaprop.features.humans.study import Rater, RatingStudy
 from malaprop.frame.web.pages import Pages
 from malaprop.frame.web.rate import RateBuckets, client_of
 from malaprop.frame.web.site import SiteLimits, make_site
@@ -29,7 +29,7 @@ _BROKEN = "This link is not complete, or belongs to another study. Please open t
 _BUSY = "Too many requests at once. Please wait a moment and try again."
 
 
-def links(study: Study) -> dict[str, str]:
+def links(study: RatingStudy) -> dict[str, str]:
     """Each rater's personal path, by name; raters who came in by import have none."""
     return {rater.name: f"/r/{rater.id}.{rater.secret}" for rater in study.raters().values() if rater.secret}
 
@@ -46,7 +46,7 @@ class Visit:
 class RatingDesk:
     """Knows the study and who may see what; raters are limited each for themselves, as many may share an address."""
 
-    def __init__(self, study: Study, ledger: AnswerLedger, pages: Pages) -> None:
+    def __init__(self, study: RatingStudy, ledger: AnswerLedger, pages: Pages) -> None:
         self.study, self.ledger, self.pages = study, ledger, pages
         self.raters = study.raters()
         self._raters = RateBuckets(rate=15, burst=60)
@@ -135,14 +135,14 @@ class RatingDesk:
         return self.pages.show("told.html", values, status=status)
 
 
-def make_app(path: Path) -> tuple[FastAPI, Study]:
+def make_app(path: Path) -> tuple[FastAPI, RatingStudy]:
     """The application that serves a study file, and the study it reads."""
-    Study(path).close()  # what is no study is not touched
+    RatingStudy(path).close()  # what is no study is not touched
     ledger = AnswerLedger(
         path
     )  # before reading: it says whether answers can be written, and lets readers in beside them
     try:
-        study = Study(path)
+        study = RatingStudy(path)
     except MalapropError:
         ledger.close()
         raise
@@ -207,7 +207,7 @@ def _admin_routes(app: FastAPI, desk: RatingDesk) -> None:
 
 
 def _progress(path: Path) -> object:
-    with Study(path) as own:  # a connection of its own, as it reads in a thread of its own
+    with RatingStudy(path) as own:  # a connection of its own, as it reads in a thread of its own
         return progress(own)
 
 

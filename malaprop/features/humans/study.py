@@ -13,7 +13,7 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.questions import QUESTIONS, Question, choose_questions
-from malaprop.features.humans.sampling import Item
+from malaprop.features.humans.sampling import RatedItem
 from malaprop.features.humans.sources import System
 
 APPLICATION = 0x4D4C5048  # marks a SQLite file as one of ours
@@ -67,7 +67,7 @@ class RaterAnswer:
 
 
 def create(
-    path: Path, facts: Facts, items: Mapping[int, Item], raters: Sequence[Rater], turns: Sequence[Sequence[Turn]]
+    path: Path, facts: Facts, items: Mapping[int, RatedItem], raters: Sequence[Rater], turns: Sequence[Sequence[Turn]]
 ) -> None:
     """Writes a whole study, or nothing; a file that is there already is kept."""
     if path.exists():
@@ -89,7 +89,7 @@ def create(
 def _fill(
     base: sqlite3.Connection,
     facts: Facts,
-    items: Mapping[int, Item],
+    items: Mapping[int, RatedItem],
     raters: Sequence[Rater],
     turns: Sequence[Sequence[Turn]],
 ) -> None:
@@ -112,13 +112,13 @@ def _dump(value: Any) -> str:
     return json.dumps(value)  # ASCII: a lone surrogate, which SQLite cannot hold, is escaped
 
 
-def _content(item: Item) -> str:
+def _content(item: RatedItem) -> str:
     return _dump({k: v for k, v in asdict(item).items() if k != "question"})
 
 
-def _item(question: str, content: str) -> Item:
+def _item(question: str, content: str) -> RatedItem:
     plain = json.loads(content)
-    return Item(question=question, **{**plain, "systems": tuple(plain["systems"]), "texts": tuple(plain["texts"])})
+    return RatedItem(question=question, **{**plain, "systems": tuple(plain["systems"]), "texts": tuple(plain["texts"])})
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def _explain_errors(path: Path) -> Iterator[None]:
         raise RecordError(f"{path} is not a study ({error}); give a file that humans export wrote") from None
 
 
-class Study:
+class RatingStudy:
     """An open study. Items, raters and turns never change once written; answers are read anew each time."""
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
@@ -198,7 +198,7 @@ class Study:
     def close(self) -> None:
         self._base.close()
 
-    def __enter__(self) -> Study:
+    def __enter__(self) -> RatingStudy:
         return self
 
     def __exit__(self, *_: object) -> None:

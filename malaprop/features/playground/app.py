@@ -17,10 +17,10 @@ from malaprop.core.errors import DataError
 from malaprop.core.score import winner
 from malaprop.features.playground import attack_stream as tries
 from malaprop.features.playground.attention import SHOWN, attention_of
-from malaprop.features.playground.error_messages import BusyError, ToldError, told
+from malaprop.features.playground.error_messages import BusyError, ShownError, describe_error
 from malaprop.features.playground.input_checks import EXPLAINED, WORDS, GivenText, cut, name_of, number_of, text_of
 from malaprop.features.playground.jobs import importance_of, scores_of, substitutes_at, weights
-from malaprop.features.playground.victim_thread import AttackDesk, DeskJob
+from malaprop.features.playground.victim_thread import VictimThread, VictimThreadJob
 from malaprop.features.playground.victims import FIRST, PlaygroundVictims
 from malaprop.frame.web.rate import client_of
 from malaprop.frame.web.site import SiteLimits, make_site
@@ -41,7 +41,7 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
     app, pages = make_site(
         "malaprop.features.playground", title="Malaprop playground", limits=limits or LIMITS, lifespan=open_room
     )
-    going = tries.TryTally()
+    going = tries.StreamTally()
 
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
@@ -56,7 +56,7 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
     @app.post("/api/attack")
     async def attack(request: Request) -> Response:
         sent = await _sent(request)
-        asked = tries.Try(
+        asked = tries.AttackStream(
             text_of(sent, room.fields),
             room.recipes[name_of(sent, "recipe", list(room.recipes))],
             None if sent.get("label") is None else number_of(sent, "label", 1_000),
@@ -145,7 +145,7 @@ def _explained(sent: Mapping[str, Any], room: PlaygroundVictims) -> GivenText:
     return given
 
 
-async def _done(request: Request, job: DeskJob[T], desk: AttackDesk) -> T:
+async def _done(request: Request, job: VictimThreadJob[T], desk: VictimThread) -> T:
     """The result of a job, which stops if the client leaves; a victim that does not answer is 503."""
     waiting = asyncio.wrap_future(job.future)
     try:
@@ -153,13 +153,13 @@ async def _done(request: Request, job: DeskJob[T], desk: AttackDesk) -> T:
             if await request.is_disconnected():
                 raise HTTPException(408, "The client has left.")
         return waiting.result()[0]
-    except ToldError as error:
-        raise HTTPException(503, told(error, desk.name)) from None
+    except ShownError as error:
+        raise HTTPException(503, describe_error(error, desk.name)) from None
     finally:
         job.stop.set()
 
 
-async def _counted(going: tries.TryTally, client: str, events: AsyncGenerator[str]) -> AsyncGenerator[str]:
+async def _counted(going: tries.StreamTally, client: str, events: AsyncGenerator[str]) -> AsyncGenerator[str]:
     async with aclosing(events):
         with going.one(client):
             async for one in events:

@@ -13,17 +13,17 @@ from typing import Any
 
 from malaprop.core.example import Example, content_id
 from malaprop.core.score import winner
-from malaprop.features.playground.error_messages import BusyError, told
+from malaprop.features.playground.error_messages import BusyError, describe_error
 from malaprop.features.playground.input_checks import GivenText, cut
-from malaprop.features.playground.jobs import attack_on, record, scores_of, shown_end
-from malaprop.features.playground.victim_thread import AttackDesk, DeskJob
+from malaprop.features.playground.jobs import attack_on, describe_ending, record, scores_of
+from malaprop.features.playground.victim_thread import VictimThread, VictimThreadJob
 from malaprop.features.playground.victims import Recipe
 
 AT_ONCE = 3  # tries of one client
 PATIENCE = 0.25  # seconds between two looks whether the client is still there
 
 
-class TryTally:
+class StreamTally:
     """Who has how many tries going."""
 
     def __init__(self, most: int = AT_ONCE) -> None:
@@ -43,7 +43,7 @@ class TryTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class AttackStream:
     """What a client wants attacked; `label` None: away from whatever each victim says now."""
 
     text: GivenText
@@ -57,10 +57,12 @@ def event(kind: str, values: dict[str, Any]) -> str:
     return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=True, separators=(',', ':'))}\n\n"
 
 
-async def stream(asked: Try, desks: list[AttackDesk], gone: Callable[[], Awaitable[bool]]) -> AsyncGenerator[str]:
+async def stream(
+    asked: AttackStream, desks: list[VictimThread], gone: Callable[[], Awaitable[bool]]
+) -> AsyncGenerator[str]:
     """The events of a try until all victims are done; when it is closed or the client is gone, the attacks stop."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[str]()
-    jobs: list[DeskJob[Any]] = []
+    jobs: list[VictimThreadJob[Any]] = []
 
     def tell(kind: str, values: dict[str, Any]) -> None:
         with suppress(RuntimeError):  # the server is closing
@@ -84,13 +86,15 @@ async def stream(asked: Try, desks: list[AttackDesk], gone: Callable[[], Awaitab
             task.cancel()
 
 
-async def _one(asked: Try, number: int, desk: AttackDesk, jobs: list[DeskJob[Any]], tell: Callable[..., None]) -> None:
+async def _one(
+    asked: AttackStream, number: int, desk: VictimThread, jobs: list[VictimThreadJob[Any]], tell: Callable[..., None]
+) -> None:
     """One victim's part of a try. Its last event comes before it ends."""
 
     def here(kind: str, values: dict[str, Any]) -> None:
         tell(kind, {"victim": number, **values})
 
-    async def done(job: DeskJob[Any]) -> Any:
+    async def done(job: VictimThreadJob[Any]) -> Any:
         jobs.append(job)
         return await asyncio.wrap_future(job.future)
 
@@ -102,7 +106,7 @@ async def _one(asked: Try, number: int, desk: AttackDesk, jobs: list[DeskJob[Any
         began = perf_counter()
         ending, cost = await done(desk.submit(attack_on(desk, asked.recipe.attack, example, asked.seed, here)))
         made = record(example, ending, cost, asked.seed, began)
-        here("end", shown_end(made, victim=desk.name, recipe=asked.recipe.name))
+        here("end", describe_ending(made, victim=desk.name, recipe=asked.recipe.name))
     except Exception as error:  # noqa: BLE001 - the page says so in its own words; the log has the rest
-        here("problem", {"words": told(error, desk.name)})
+        here("problem", {"words": describe_error(error, desk.name)})
     await asyncio.sleep(0)  # what was told is put in the queue by the loop, before this counts as done

@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability, check
 from malaprop.core.text import Text, Words
-from malaprop.features.playground.victim_thread import AttackDesk, Make
+from malaprop.features.playground.victim_thread import Make, VictimThread
 
 if TYPE_CHECKING:
     from malaprop.models.inside.attention import Maps, WordAttention
@@ -19,7 +19,7 @@ SHOWN = 60  # words of a text whose map is drawn
 _HEADS = 12  # more heads than these over all layers are shown as the mean of each layer
 
 
-def attention_of(desk: AttackDesk, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
+def attention_of(desk: VictimThread, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
     """The maps of one text; it asks no service, so it is done between two rounds of the desk."""
     check("the attention map", (Capability.ATTENTION,), desk.name, desk.victim.offers)
     looks: WordAttention = desk.victim.parts[Capability.ATTENTION]
@@ -27,12 +27,12 @@ def attention_of(desk: AttackDesk, fields: Mapping[str, str]) -> Make[dict[str, 
     def steps(table: Words, owner: int) -> Steps[dict[str, Any]]:
         yield from ()  # a generator like its siblings, though it asks nothing
         text = Text.of(fields, table, owner)
-        return {"words": text.strings, "maps": named(looks.words(text), text.strings)}
+        return {"words": text.strings, "maps": name_heads(looks.words(text), text.strings)}
 
     return steps
 
 
-def named(maps: Maps, words: list[str]) -> list[dict[str, Any]]:
+def name_heads(maps: Maps, words: list[str]) -> list[dict[str, Any]]:
     """The mean of all first, then every head, or the mean of every layer where there are many."""
     queries = words if maps.shape[2] > 1 else ["the whole text"]
     layers, heads = maps.shape[:2]

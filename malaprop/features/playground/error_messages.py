@@ -17,36 +17,36 @@ _PRIVATE = re.compile(
 _WHERE = "whoever runs this server finds the reason in its log"
 
 
-class ToldError(MalapropError):
+class ShownError(MalapropError):
     """Its words are fit for the page as they are."""
 
 
-class BusyError(ToldError):
+class BusyError(ShownError):
     """More is waiting than makes sense."""
 
 
-class StoppedError(ToldError):
+class StoppedError(ShownError):
     """The client has left, or has stopped the attack."""
 
 
-def scrubbed(words: str) -> str:
+def remove_paths(words: str) -> str:
     """The words without what looks like a path or an address."""
     return _PRIVATE.sub("…", words)
 
 
-def told(error: BaseException, victim: str) -> str:
+def describe_error(error: BaseException, victim: str) -> str:
     """Clear words for the page; what else there is to know goes to the log."""
-    if isinstance(error, ToldError):
+    if isinstance(error, ShownError):
         return str(error)
     if isinstance(error, _OURS):
-        return scrubbed(plain(error))
+        return remove_paths(plain(error))
     log.warning("%s: %s", victim, plain(error))
     if isinstance(error, AssetError):
         return f"a resource that this needs is not on the server; {_WHERE}"
     return f"{victim} did not answer; {_WHERE}"
 
 
-def shown_name(name: str) -> str:
+def shorten_name(name: str) -> str:
     """A victim's name without the folder or the address it was loaded from."""
     if "://" in name:
         return urlsplit(name).hostname or "a model behind an address"

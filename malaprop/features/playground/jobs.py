@@ -18,9 +18,9 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.service import Tally
 from malaprop.features.explain.importance import Importance, Substitutes, explaining
-from malaprop.features.playground.error_messages import scrubbed
-from malaprop.features.playground.victim_thread import AttackDesk, Make
-from malaprop.features.playground.watch import Tell, plain_edit, watched
+from malaprop.features.playground.error_messages import remove_paths
+from malaprop.features.playground.victim_thread import Make, VictimThread
+from malaprop.features.playground.watch import Tell, plain_edit, watch_attack
 from malaprop.frame.records.outcome import Outcome, to_plain
 from malaprop.frame.runs.local import outcome, start_attack
 
@@ -37,7 +37,7 @@ def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
 
 
 def importance_of(
-    desk: AttackDesk, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
+    desk: VictimThread, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
 ) -> Make[Importance]:
     """How much each word, and each of its substitutes, moves the answer."""
     victim = desk.victim
@@ -59,7 +59,9 @@ def substitutes_at(found: Importance, slot: int) -> list[dict[str, Any]]:
     ]
 
 
-def attack_on(desk: AttackDesk, attack: Attack, example: Example, seed: int, tell: Tell | None = None) -> Make[Ending]:
+def attack_on(
+    desk: VictimThread, attack: Attack, example: Example, seed: int, tell: Tell | None = None
+) -> Make[Ending]:
     """A recipe on one example, told step by step to whoever watches."""
     victim = desk.victim
     attack = attack.for_victim(victim.label_names)
@@ -67,7 +69,7 @@ def attack_on(desk: AttackDesk, attack: Attack, example: Example, seed: int, tel
 
     def steps(table: Words, owner: int) -> Steps[Ending]:
         inner = start_attack(attack, victim, example, table, owner, seed)
-        return inner if tell is None else watched(inner, tell)
+        return inner if tell is None else watch_attack(inner, tell)
 
     return steps
 
@@ -75,10 +77,10 @@ def attack_on(desk: AttackDesk, attack: Attack, example: Example, seed: int, tel
 def record(example: Example, ending: Ending, tally: Tally, seed: int, began: float) -> Outcome:
     """The outcome as a run on the command line records it, without what the page must not show."""
     made = outcome(example, ending, tally, seed, perf_counter() - began)
-    return made if made.reason is None else replace(made, reason=scrubbed(made.reason))
+    return made if made.reason is None else replace(made, reason=remove_paths(made.reason))
 
 
-def shown_end(made: Outcome, *, victim: str, recipe: str) -> dict[str, Any]:
+def describe_ending(made: Outcome, *, victim: str, recipe: str) -> dict[str, Any]:
     """What the page says of an ended attack; `record` is its line in a file of outcomes, with who attacked whom."""
     final = made.adversarial
     whole = {**to_plain(made), "victim": victim, "recipe": recipe}

@@ -9,13 +9,13 @@ from typing import Any
 
 from malaprop.core.victim import Victim
 from malaprop.engine.service import Service
-from malaprop.features.playground.error_messages import ToldError, told
+from malaprop.features.playground.error_messages import ShownError, describe_error
 from malaprop.frame.runs.services import services as make_services
 
 _shared = Lock()  # the tagger and the encoder serve every victim of the process
 
 
-class Shielded:
+class LockedService:
     """A service whose errors are clear words, so that none of them ends the work of other clients."""
 
     def __init__(self, service: Service, victim: str, lock: Lock | None) -> None:
@@ -27,19 +27,19 @@ class Shielded:
             with self.lock:
                 return self.service.begin(asks)
         except Exception as error:  # noqa: BLE001 - a victim may raise anything
-            raise ToldError(told(error, self.victim)) from None
+            raise ShownError(describe_error(error, self.victim)) from None
 
     def finish(self, pending: Any) -> list[list[Any]]:
         try:
             with self.lock:
                 return self.service.finish(pending)
         except Exception as error:  # noqa: BLE001 - a victim may raise anything
-            raise ToldError(told(error, self.victim)) from None
+            raise ShownError(describe_error(error, self.victim)) from None
 
 
-def shielded(victim: Victim, name: str) -> tuple[Service, Mapping[str, Service]]:
+def lock_services(victim: Victim, name: str) -> tuple[Service, Mapping[str, Service]]:
     """The service that scores for this victim, which keeps the counts, and all services as an engine may ask them."""
     known = make_services(victim)
     own = ("victim", "verify")
-    made = {key: Shielded(service, name, None if key in own else _shared) for key, service in known.items()}
+    made = {key: LockedService(service, name, None if key in own else _shared) for key, service in known.items()}
     return known["victim"], made

@@ -9,7 +9,7 @@ from malaprop.core.errors import MalapropError
 from malaprop.core.example import Example
 from malaprop.features.playground.error_messages import log
 from malaprop.features.playground.jobs import attack_on, importance_of, scores_of
-from malaprop.features.playground.victim_thread import AttackDesk
+from malaprop.features.playground.victim_thread import VictimThread
 from malaprop.features.playground.victims import FIRST, PlaygroundVictims
 
 SECONDS = 120.0  # for each piece of work; a victim that takes longer is warm enough
@@ -25,7 +25,7 @@ def warm_up(room: PlaygroundVictims) -> None:
                 log.warning("%s is not ready: %s", desk.name, error)
 
 
-def _work(room: PlaygroundVictims, desk: AttackDesk) -> list[Future[Any]]:
+def _work(room: PlaygroundVictims, desk: VictimThread) -> list[Future[Any]]:
     fields = dict.fromkeys(room.fields, "a warm and funny film")
     out: list[Future[Any]] = [desk.submit(scores_of(fields)).future]
     try:

@@ -15,8 +15,8 @@ from malaprop.core.text import Words
 from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Tally
-from malaprop.features.playground.error_messages import BusyError, StoppedError, ToldError, told
-from malaprop.features.playground.locked_services import shielded
+from malaprop.features.playground.error_messages import BusyError, ShownError, StoppedError, describe_error
+from malaprop.features.playground.locked_services import lock_services
 
 T = TypeVar("T")
 _advancing = Lock()  # lexicons and tables are read by the attacks of every desk; models work outside of it
@@ -28,7 +28,7 @@ RENEW = 256  # jobs that share a table of words: then those in flight end, and a
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeskJob(Generic[T]):
+class VictimThreadJob(Generic[T]):
     """Work for a desk: `make` is called in its thread. The result comes with what it cost the victim."""
 
     make: Make[T]
@@ -55,7 +55,7 @@ class DeskJob(Generic[T]):
             found: T = done.value
             return found
         except ServiceFailed as failure:
-            return ToldError(str(failure))
+            return ShownError(str(failure))
         except Exception as error:  # noqa: BLE001 - one client's bad luck must not be the others'
             return error
 
@@ -68,20 +68,20 @@ class DeskJob(Generic[T]):
             self.future.set_result((result, tally))
 
 
-class AttackDesk:
+class VictimThread:
     """A victim and the thread that asks it. `name` is what pages call it."""
 
     def __init__(self, victim: Victim, name: str) -> None:
         self.victim, self.name = victim, name
-        self._scoring, self._services = shielded(victim, name)
-        self._waiting: Queue[DeskJob[Any] | None] = Queue(QUEUE)
-        self._going: dict[int, DeskJob[Any]] = {}
+        self._scoring, self._services = lock_services(victim, name)
+        self._waiting: Queue[VictimThreadJob[Any] | None] = Queue(QUEUE)
+        self._going: dict[int, VictimThreadJob[Any]] = {}
         self._thread = Thread(target=self._work, name=f"desk of {name}", daemon=True)
         self._thread.start()
 
-    def submit(self, make: Make[T]) -> DeskJob[T]:
+    def submit(self, make: Make[T]) -> VictimThreadJob[T]:
         """Puts work in the queue; a full one is refused."""
-        job: DeskJob[T] = DeskJob(make)
+        job: VictimThreadJob[T] = VictimThreadJob(make)
         try:
             self._waiting.put_nowait(job)
         except Full:
@@ -101,12 +101,12 @@ class AttackDesk:
             try:
                 self._drive(job)
             except Exception as error:  # noqa: BLE001 - the thread lives on, whatever became of these jobs
-                words = ToldError(told(error, self.name))
+                words = ShownError(describe_error(error, self.name))
                 for lost in (job, *self._going.values()):
                     lost.end(words, Tally())
             self._going.clear()
 
-    def _drive(self, first: DeskJob[Any]) -> None:
+    def _drive(self, first: VictimThreadJob[Any]) -> None:
         """Serves this job and all that come while there is something in flight."""
         for owner, result in drive(_Intake(first, self._waiting, self._going), self._services, width=WIDTH):
             tally = self._scoring.tally(owner) if isinstance(self._scoring, Scoring) else Tally()
@@ -117,9 +117,12 @@ class _Intake:
     """What an engine loop takes up between two rounds: it stops when nothing waits, and goes on when something does."""
 
     def __init__(
-        self, first: DeskJob[Any], waiting: Queue[DeskJob[Any] | None], going: dict[int, DeskJob[Any]]
+        self,
+        first: VictimThreadJob[Any],
+        waiting: Queue[VictimThreadJob[Any] | None],
+        going: dict[int, VictimThreadJob[Any]],
     ) -> None:
-        self.next: DeskJob[Any] | None = first
+        self.next: VictimThreadJob[Any] | None = first
         self.waiting, self.going = waiting, going
         self.table, self.owner = Words(), 0
 
@@ -134,7 +137,7 @@ class _Intake:
         self.going[owner] = job
         return owner, job.steps(self.table, owner)
 
-    def _waiting(self) -> DeskJob[Any] | None:
+    def _waiting(self) -> VictimThreadJob[Any] | None:
         if self.owner >= RENEW:
             return None
         try:

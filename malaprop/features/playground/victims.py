@@ -12,9 +12,9 @@ from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
 from malaprop.features.explain.importance import Substitutes, wordnet_substitutes
-from malaprop.features.playground.error_messages import distinct, log, shown_name
+from malaprop.features.playground.error_messages import distinct, log, shorten_name
 from malaprop.features.playground.input_checks import VICTIMS
-from malaprop.features.playground.victim_thread import AttackDesk
+from malaprop.features.playground.victim_thread import VictimThread
 from malaprop.frame.runs.make_attack import recipe
 
 FIRST = "pwws"  # the recipe that is chosen at first
@@ -36,15 +36,15 @@ class PlaygroundVictims:
         if not 1 <= len(victims) <= VICTIMS:
             raise SettingError(f"the playground shows 1 to {VICTIMS} victims side by side, got {len(victims)}")
         data = None if data is None else data.in_terms_of(_labels(victims))
-        names = distinct([shown_name(victim.name) for victim in victims])
+        names = distinct([shorten_name(victim.name) for victim in victims])
         self.recipes = recipes(budget)
         self.fields = ("text",) if data is None else data.fields
         self.examples = [] if data is None else list(data)
         self.data_labels = () if data is None else data.labels
         self.substitutes = _substitutes()
-        self.desks = [AttackDesk(victim, name) for victim, name in zip(victims, names, strict=True)]
+        self.desks = [VictimThread(victim, name) for victim, name in zip(victims, names, strict=True)]
 
-    def label_names(self, desk: AttackDesk) -> tuple[str, ...]:
+    def label_names(self, desk: VictimThread) -> tuple[str, ...]:
         """What the victim's labels are called: by itself, or else in the data, where they are as many."""
         own: tuple[str, ...] = desk.victim.label_names
         if own:

@@ -18,7 +18,7 @@ EVERY = 0.08  # seconds between two notes on how far it is
 MOST = 400  # steps that are told; a population can get better without end
 
 
-def watched(steps: Steps[Ending], tell: Tell) -> Steps[Ending]:
+def watch_attack(steps: Steps[Ending], tell: Tell) -> Steps[Ending]:
     """The same attack, asking the same; `tell` hears of every better text and, now and then, of the queries."""
     watcher = _Watcher(tell)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import FILE, View
 from malaprop.frame.study.training_tasks import check_room, fill, refuse_precision
@@ -17,7 +17,7 @@ from malaprop.frame.study.training_tasks import check_room, fill, refuse_precisi
 if TYPE_CHECKING:
     from malaprop.frame.records.trained import TrainedRecord
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.card import Card
 
 MARK = "pretrained.json"  # the card in an encoder's folder
@@ -51,8 +51,8 @@ class Pretrain:
     text: str | None = opt(None, name="text_column", old=("text",))
     label: str | None = opt(None, name="label_column", old=("label",))
     cache: bool | None = opt(None, "Put the encoder in the cache, where train looks for it; on if there is no --out.")
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     def __post_init__(self) -> None:
         """Whether the encoder goes to the cache is decided once, so that study.toml says it."""
@@ -95,7 +95,7 @@ class Pretrain:
         output = OwnFolder(MARK, checks=bool(self.cache) and not told)
         yield Task(name=self.kind, work=self.pretrain, output=output, at=self.place, vital=True)
 
-    def pretrain(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def pretrain(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         del inputs
         if self.cache:
             self._write(desk, desk.folder)
@@ -103,7 +103,7 @@ class Pretrain:
             fill(desk.folder, MARK, partial(self._write, desk))
         yield from ()
 
-    def _write(self, desk: Desk, folder: Path) -> Card:
+    def _write(self, desk: WorkerContext, folder: Path) -> Card:
         from malaprop.data.base import load
         from malaprop.zoo.pretrain.job import pretrain
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
 from malaprop.frame.study.model_kinds import ALL, BELONGS, ModelKind, kind_of
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import build, flat, opt
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View, conduct
-from malaprop.frame.study.training_tasks import Beginning, LearningData, Trained, check_room, fill, refuse_precision
+from malaprop.frame.study.training_tasks import LearningData, Trained, TrainingStart, check_room, fill, refuse_precision
 
 if TYPE_CHECKING:
     from malaprop.features.training.zoo_study import Zoo
     from malaprop.frame.records.trained import TrainedRecord
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Train:
         argument=True,
     )
     texts: LearningData = LearningData(data=None)
-    beginning: Beginning = Beginning()
+    beginning: TrainingStart = TrainingStart()
     seeds: int | None = opt(None, "all63: how many seeds of each one-layer model; 1 if not given.", min=1)
     only: tuple[str, ...] = opt(
         (), "all63: train only these models, or NAME#2, a second one; may be repeated.", repeat=True
@@ -54,8 +54,8 @@ class Train:
     cache: bool | None = opt(
         None, "all63: put models in the cache, where --victim finds them by name; on if there is no --out."
     )
-    machine: Where = Where()
-    saving: Saving = Saving()
+    machine: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     def __post_init__(self) -> None:
         """What is left to the kind of model is decided once, so that study.toml says it."""
@@ -79,7 +79,7 @@ class Train:
         return Zoo(self)
 
     @property
-    def where(self) -> Where:
+    def where(self) -> RunOptions:
         """All63 takes as many processes as the machine has room for, where none are asked for."""
         if not self.is_zoo or self.machine.jobs or self.machine.engine != "local":
             return self.machine
@@ -120,7 +120,7 @@ class Train:
         del inputs
         return self.kind.read(self)
 
-    def train(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """One model, in the study's own folder."""
         fill(desk.folder, self.kind.mark, lambda folder: self.kind.train(self, desk, inputs, folder))
         yield from ()

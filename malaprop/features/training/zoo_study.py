@@ -24,7 +24,7 @@ from malaprop.frame.study.study import View
 if TYPE_CHECKING:
     from malaprop.features.training.study import Train
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.card import Card
     from malaprop.training.splits import Splits
     from malaprop.zoo.names import ZooSpec
@@ -48,9 +48,9 @@ class ZooMember(NamedTuple):
 
     @property
     def name(self) -> str:
-        from malaprop.zoo.names import called
+        from malaprop.zoo.names import name_with_seed
 
-        return called(self.spec, self.seed)
+        return name_with_seed(self.spec, self.seed)
 
     @property
     def weight(self) -> int:
@@ -101,7 +101,7 @@ class Zoo:
         for spec, seeds in self.asked.items():
             for seed in seeds:
                 cached = home(spec, self.texts, seed, told) if self.study.cache else None
-                found.append(ZooMember(spec, seed, str(cached or zoo.called(spec, seed))))
+                found.append(ZooMember(spec, seed, str(cached or zoo.name_with_seed(spec, seed))))
         return tuple(found)
 
     def check(self) -> None:
@@ -192,20 +192,20 @@ class Zoo:
 # --- tasks
 
 
-def prepare_vectors(kind: str, desk: Desk, inputs: Inputs) -> Iterator[bool]:
+def prepare_vectors(kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[bool]:
     """Word vectors that several models start from."""
     from malaprop.assets import store
-    from malaprop.zoo.start_vectors import TRAINED, trained
+    from malaprop.zoo.start_vectors import TRAINED, find_or_train_vectors
 
     del desk
     if kind in TRAINED:
-        trained(kind, inputs["texts"])
+        find_or_train_vectors(kind, inputs["texts"])
     else:
         store.locate("glove")
     yield True
 
 
-def train_member(study: Train, member: ZooMember, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+def train_member(study: Train, member: ZooMember, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
     """One model, in its own folder."""
     from malaprop.frame.tasks.outputs import Note
     from malaprop.zoo.train import train

@@ -9,7 +9,7 @@ from malaprop.frame.study.model_kinds import OF_TEXTS, ModelKind, TrainingReques
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 
 def _check_translator(asked: TrainingRequest) -> None:
@@ -25,7 +25,7 @@ def _read_pairs(asked: TrainingRequest) -> Inputs:
     return {"pairs": parts(load, asked.texts.name)}
 
 
-def _train_translator(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+def _train_translator(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.features.translation.models.train import train
     from malaprop.features.translation.models.training import TranslationEpoch
 

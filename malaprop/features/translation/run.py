@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from malaprop.core.ask import Steps
 from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
-from malaprop.core.text import Words, checked
+from malaprop.core.text import Words, check_text
 from malaprop.data.base import Dataset
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Batched, Service
@@ -19,14 +19,14 @@ from malaprop.features.translation.models.translator import Translator
 from malaprop.frame.records.outcome import Outcome, Side, edits_between
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.translated import TASK
-from malaprop.frame.runs.folder import Sized
+from malaprop.frame.runs.folder import SizedDataset
 from malaprop.models import bleu
 
 SHARD = 2048  # sentences that share one table of words
 FIELDS = ("source", "target")
 
 
-class Attack(Protocol):
+class TranslationAttack(Protocol):
     """What is run on each sentence."""
 
     def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]: ...
@@ -52,7 +52,7 @@ def services(translator: Translator) -> dict[str, Service]:
 
 
 def run(
-    attack: Attack, translator: Translator, examples: Iterable[Example], *, seed: int = 0, width: int = 64
+    attack: TranslationAttack, translator: Translator, examples: Iterable[Example], *, seed: int = 0, width: int = 64
 ) -> Iterator[Outcome]:
     """Outcomes in the order in which the attacks end; the same ones at any width."""
     if width < 1 or seed < 0:
@@ -63,7 +63,7 @@ def run(
 
 
 def _shard(
-    attack: Attack,
+    attack: TranslationAttack,
     translator: Translator,
     shard: list[Example],
     seed: int,
@@ -83,11 +83,11 @@ def _shard(
 
 
 def _guarded(
-    attack: Attack, translator: Translator, example: Example, table: Words, owner: int, seed: int
+    attack: TranslationAttack, translator: Translator, example: Example, table: Words, owner: int, seed: int
 ) -> Steps[SweepEnding]:
     """One bad sentence ends in an error; what is wrong for all of them ends the run."""
     try:
-        case = Case(example.id, checked(example.fields["source"]), example.fields.get("target", ""))
+        case = Case(example.id, check_text(example.fields["source"]), example.fields.get("target", ""))
         if why := translator.too_long(case.source):
             return SweepEnding("error", reason=why)
         return (yield from attack.steps(case, table, owner, seed=seed))
@@ -128,7 +128,7 @@ def _outcome(example: Example, ending: SweepEnding, seed: int, seconds: float) -
 
 
 def describe_sentences(
-    translator: Translator, data: Sized, *, name: str, parts: Mapping[str, Any], seed: int, width: int
+    translator: Translator, data: SizedDataset, *, name: str, parts: Mapping[str, Any], seed: int, width: int
 ) -> Run:
     """What is run, as it is written beside the outcomes."""
     return Run(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
@@ -17,12 +17,12 @@ from malaprop.frame.study.study import View
 
 if TYPE_CHECKING:
     from malaprop.data.base import Dataset
-    from malaprop.features.translation.attacks.goals import Goal
+    from malaprop.features.translation.attacks.goals import TranslationGoal
     from malaprop.features.translation.models.translator import Translator
     from malaprop.features.translation.record import TranslationRecord, TranslationRun, TranslationSights
-    from malaprop.features.translation.run import Attack
+    from malaprop.features.translation.run import TranslationAttack
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 GOALS = ("keyword", "bleu", "non-overlap")
 WORDS = 3  # of a source that are changed, if nobody says how many
@@ -75,7 +75,7 @@ class Target:
             return {"words": ()}
         return {"words": tuple(words_of(example.fields["source"] for example in self.whole(victim)))}
 
-    def load(self, desk: Desk, spec: Any) -> Translator:
+    def load(self, desk: WorkerContext, spec: Any) -> Translator:
         """The model, once in each process."""
         from malaprop.features.translation.models.victim import load
 
@@ -94,7 +94,13 @@ class Target:
         )  # fmt: skip
 
     def attack(
-        self, translator: Translator, attack: Attack, share: Share, name: str, parts: Mapping[str, Any], width: int
+        self,
+        translator: Translator,
+        attack: TranslationAttack,
+        share: Share,
+        name: str,
+        parts: Mapping[str, Any],
+        width: int,
     ) -> Iterator[Any]:
         """The pieces of a run folder; where every sentence ends in an error, so does the run."""
         from malaprop.features.translation.run import describe_sentences, run
@@ -132,7 +138,9 @@ class Changes:
         2, "How many successes are shown with their attention, where the victim is our own.", min=0, free=True
     )
 
-    def make(self, goal: Goal, kind: str, put: str, translator: Translator, words: Sequence[str]) -> tuple[Any, Any]:
+    def make(
+        self, goal: TranslationGoal, kind: str, put: str, translator: Translator, words: Sequence[str]
+    ) -> tuple[Any, Any]:
         """The attack, and what run.toml says of it; a word that the model cannot spell is refused."""
         from malaprop.features.translation.attacks.goals import BleuDrop, KeywordAppears, NonOverlap
         from malaprop.features.translation.attacks.greedy import GreedySource
@@ -173,7 +181,7 @@ class Changes:
             after=(run,), victims={"victim": victim}, holds=("victim",),
         )  # fmt: skip
 
-    def look(self, run: str, target: Target, desk: Desk, inputs: Inputs) -> Iterator[TranslationSights]:
+    def look(self, run: str, target: Target, desk: WorkerContext, inputs: Inputs) -> Iterator[TranslationSights]:
         from malaprop.features.translation.attention_examples import sights
         from malaprop.features.translation.record import TranslationSights
 
@@ -212,11 +220,11 @@ class TranslateAttack:
     changes: Changes = Changes()
     target: Target = Target()
     width: int = width_option(64)
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
-    def goals(self) -> dict[str, Goal]:
+    def goals(self) -> dict[str, TranslationGoal]:
         """One goal for each keyword, or the one that has no words, by names fit for folders."""
         from malaprop.core.catalogue import unknown
         from malaprop.features.translation.attacks.goals import BleuDrop, KeywordAppears, NonOverlap
@@ -251,7 +259,7 @@ class TranslateAttack:
             if self.changes.maps:
                 yield self.changes.look_task(name, self.victim, self.target)
 
-    def search(self, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def search(self, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         goal, translator = self.goals[name], self.target.load(desk, inputs["victim"])
         made, parts = self.changes.make(goal, self.goal, self.put, translator, inputs["words"])
         yield from self.target.attack(translator, made, share, goal.name, parts, self.width)
@@ -283,8 +291,8 @@ class TranslateTypos:
     typos: int = opt(1, "How many words of each sentence are misspelt.", min=1)
     target: Target = Target(n=0)
     width: int = width_option()
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     def check(self) -> None:
         check_settings(self.where, "typos")
@@ -292,7 +300,7 @@ class TranslateTypos:
     def plan(self) -> Iterator[Task]:
         yield self.target.task("typos", self.victim, self.misspell)
 
-    def misspell(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def misspell(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.features.translation.attacks.typo import NaturalTypos
 
         translator = self.target.load(desk, inputs["victim"])
@@ -331,11 +339,11 @@ class TranslateProbe:
     changes: Changes = Changes()
     target: Target = Target()
     width: int = width_option(64)
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
-    def goal(self) -> Goal:
+    def goal(self) -> TranslationGoal:
         from malaprop.features.translation.attacks.goals import probe
         from malaprop.frame.runs.load_victim import resolve
 
@@ -350,7 +358,7 @@ class TranslateProbe:
         if self.changes.maps:
             yield self.changes.look_task("probe", self.victim, self.target)
 
-    def search(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def search(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         translator = self.target.load(desk, inputs["victim"])
         goal = self.goal.ready(lambda texts: translator.translate(texts))
         made, parts = self.changes.make(goal, "probe", self.replace, translator, inputs["words"])
@@ -366,7 +374,7 @@ class TranslateProbe:
         return view_runs(record, "probe")
 
 
-def check_settings(where: Where, put: str) -> None:
+def check_settings(where: RunOptions, put: str) -> None:
     """Refuses replacements that nobody knows, and what would do nothing."""
     from malaprop.features.translation.attacks.replacements import REPLACEMENTS
 

@@ -20,10 +20,12 @@ from malaprop.models import bleu
 def gather(folders: Iterable[Path]) -> TranslationRecord:
     """The study over every run on translations at or below the folders."""
     found = [(Run.read(folder), folder) for folder in find_runs(folders)]
-    return TranslationRecord(runs=tuple(attacked(run, read_outcomes(at)) for run, at in found if is_translation(run)))
+    return TranslationRecord(
+        runs=tuple(summarize_run(run, read_outcomes(at)) for run, at in found if is_translation(run))
+    )
 
 
-def attacked(run: Run, outcomes: Sequence[Outcome]) -> TranslationRun:
+def summarize_run(run: Run, outcomes: Sequence[Outcome]) -> TranslationRun:
     """One run in a row of figures."""
     tried = [o for o in outcomes if o.status in ("success", "failed")]
     won = [o for o in tried if o.status == "success"]
@@ -56,7 +58,7 @@ def _bleus(tried: Sequence[Outcome], seed: int) -> tuple[Bleu, Bleu, Bleu] | tup
     references = [o.original.fields["reference"] for o in tried]
     first = bleu.counts([o.original.fields["translation"] for o in tried], references)
     last = bleu.counts([o.adversarial.fields["translation"] if o.adversarial else "" for o in tried], references)
-    drawn, redrawn = bleu.resampled(first, seed), bleu.resampled(last, seed)
+    drawn, redrawn = bleu.resample_bleu(first, seed), bleu.resample_bleu(last, seed)
     values = bleu.from_counts(first.sum(0)), bleu.from_counts(last.sum(0))
     return (
         _interval(values[0], drawn),

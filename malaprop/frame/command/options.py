@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from malaprop.core.errors import SettingError
-from malaprop.core.partial_files import clear_leftovers
+from malaprop.core.partial_files import remove_partial_files
 from malaprop.frame.study.vocabulary import look_up
 
 Seed = Annotated[int, typer.Option(help=look_up("seed").help, min=0)]
@@ -36,7 +36,7 @@ def out_folder(out: Path | None, *names: str) -> Path:
     if out is not None:
         if out.exists() and not out.is_dir():
             raise SettingError(f"--out {out} is a file; give a folder")
-        clear_leftovers(out, "run.toml", "report.html")
+        remove_partial_files(out, "run.toml", "report.html")
         return out
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     return Path("runs") / "-".join([*map(slug, names), stamp])

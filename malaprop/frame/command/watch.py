@@ -11,7 +11,16 @@ from malaprop.core.errors import plain
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.tasks.events import Began, Ended, Happening, Listen, Lost, Noted, Planned, Wrote
+from malaprop.frame.tasks.events import (
+    Happening,
+    Listen,
+    PieceWritten,
+    StudyPlanned,
+    TaskEnded,
+    TaskNote,
+    TaskStarted,
+    WorkerLost,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -63,22 +72,22 @@ class Teller:
 
     def __call__(self, happening: Happening) -> None:
         match happening:
-            case Planned(tasks, left):
+            case StudyPlanned(tasks, left):
                 if left < tasks:
                     self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")
                 if self.bar is not None and left:
                     self._all = self.bar.add_task("parts", total=left)
-            case Began(task, items, before):
+            case TaskStarted(task, items, before):
                 self._sizes[task] = items, before
-            case Wrote(task, (_, piece)) | Wrote(task, piece) if not isinstance(piece, Run):
+            case PieceWritten(task, (_, piece)) | PieceWritten(task, piece) if not isinstance(piece, Run):
                 if isinstance(piece, Outcome) and piece.status in ("success", "failed"):
                     self._broken.setdefault(task, []).append(piece.status == "success")
                 self._advance(task)
-            case Noted(task, text):
+            case TaskNote(task, text):
                 self._say(f"{task}: {text}" if task else text)
-            case Lost(task, why):
+            case WorkerLost(task, why):
                 self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
-            case Ended(task, how, seconds, why, kept):
+            case TaskEnded(task, how, seconds, why, kept):
                 self._close(task)
                 found = self._figures(task, part=how == "budget")
                 line = f"{task}: {found}{how}{f' ({why})' if why else ''}, {seconds:.1f} s"

@@ -23,7 +23,7 @@ LINES = {  # what runs write line by line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRun:
+class FolderRun:
     """A run: `done` of `wanted` lines are on disk; `fault` says why its run.toml cannot be read."""
 
     folder: Path
@@ -40,7 +40,7 @@ class HeldRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRecord:
+class FolderRecord:
     """A record, or a file with the name of one and the reason why it is none."""
 
     folder: Path
@@ -50,12 +50,12 @@ class HeldRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holdings:
+class FolderContents:
     """All that lies at or below a folder."""
 
     studies: tuple[tuple[Path, str], ...]  # folder and command
-    runs: tuple[HeldRun, ...]
-    records: tuple[HeldRecord, ...]
+    runs: tuple[FolderRun, ...]
+    records: tuple[FolderRecord, ...]
 
     @property
     def left(self) -> int:
@@ -63,11 +63,11 @@ class Holdings:
         return sum(run.left for run in self.runs)
 
 
-def look(folders: Iterable[Path]) -> Holdings:
+def list_contents(folders: Iterable[Path]) -> FolderContents:
     """What lies at or below the folders; nothing that is broken hides the rest."""
     studies: dict[Path, str] = {}
-    runs: dict[Path, HeldRun] = {}
-    records: dict[Path, HeldRecord] = {}
+    runs: dict[Path, FolderRun] = {}
+    records: dict[Path, FolderRecord] = {}
     table = {kind.file: kind for kind in kinds().values()}
     for folder in folders:
         if not folder.is_dir():
@@ -79,7 +79,7 @@ def look(folders: Iterable[Path]) -> Holdings:
                 runs[path] = _run(path)
             elif path.name in table:
                 records[path] = _record(table[path.name], path)
-    return Holdings(studies=tuple(studies.items()), runs=tuple(runs.values()), records=tuple(records.values()))
+    return FolderContents(studies=tuple(studies.items()), runs=tuple(runs.values()), records=tuple(records.values()))
 
 
 def _command(path: Path) -> str:
@@ -89,10 +89,10 @@ def _command(path: Path) -> str:
         return str(error)
 
 
-def _run(path: Path) -> HeldRun:
+def _run(path: Path) -> FolderRun:
     with path.open("rb") as file:
         done = sum(line.endswith(b"\n") for line in file)
-    held = HeldRun(folder=path.parent, what=LINES[path.name], done=done)
+    held = FolderRun(folder=path.parent, what=LINES[path.name], done=done)
     try:
         run = Run.read(path.parent)
     except MalapropError as error:
@@ -100,10 +100,10 @@ def _run(path: Path) -> HeldRun:
     return replace(held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}", state=run.state)
 
 
-def _record(kind: Kind, path: Path) -> HeldRecord:
+def _record(kind: Kind, path: Path) -> FolderRecord:
     fault = ""
     try:
         kind.read(path)
     except RecordError as error:
         fault = str(error)
-    return HeldRecord(folder=path.parent, kind=kind.name, about=kind.about, fault=fault)
+    return FolderRecord(folder=path.parent, kind=kind.name, about=kind.about, fault=fault)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from malaprop.core.budget import Ledger, Limits, Meter
+from malaprop.core.budget import Budget, Limits, Meter
 from malaprop.frame.records.kinds import Record
 
 STATES = {
@@ -29,7 +29,7 @@ class SpendingRecord(Record):
     reached: str = ""
 
     @classmethod
-    def of(cls, ledger: Ledger, state: str) -> SpendingRecord:
+    def of(cls, ledger: Budget, state: str) -> SpendingRecord:
         spent = ledger.spent
         return cls(
             state=state, queries=spent.queries, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out,

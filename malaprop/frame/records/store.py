@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from malaprop.core.errors import RecordError
 from malaprop.core.ids import Ids
-from malaprop.core.partial_files import clear_leftovers
+from malaprop.core.partial_files import remove_partial_files
 from malaprop.frame.records.lines import Lines, open_lines, scan
 from malaprop.frame.records.outcome import Outcome, to_json
 from malaprop.frame.records.read_outcome import from_plain
@@ -179,7 +179,7 @@ class Writer:
             replace(there, state="done", stopped="", cut=0).write(self.folder)
 
     def _take_up(self) -> None:
-        clear_leftovers(self.folder, RUN_FILE, "report.html")
+        remove_partial_files(self.folder, RUN_FILE, "report.html")
         for row in self._lines.read(self.kind.read):
             self.done.add(row.id)
         if len(self.done):

@@ -20,7 +20,7 @@ from malaprop.frame.runs.local import outcome, run
 Seen = Callable[[Outcome], None]
 
 
-class Sized(Protocol):
+class SizedDataset(Protocol):
     """What a run says of its data: a dataset, or the outline of one that lies elsewhere."""
 
     @property
@@ -41,7 +41,9 @@ class Sized(Protocol):
     def __len__(self) -> int: ...
 
 
-def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: int, notes: Sequence[str] = ()) -> Run:
+def describe(
+    attack: Attack, victim: About, data: SizedDataset, *, seed: int, width: int, notes: Sequence[str] = ()
+) -> Run:
     """What will be run, as it is written beside the outcomes."""
     return Run(
         recipe=attack.name,

@@ -254,11 +254,11 @@ def _file(path: Path) -> Victim:
 
 
 def _zoo(name: str, *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
-    from malaprop.zoo.cache import trained
+    from malaprop.zoo.cache import find_or_train
 
     if read is None:
         raise SettingError(f"{name} may have to be trained first; pass read=malaprop.data.load")
-    return _folder(trained(name, data, read=read, seed=seed, device=device, quiet=quiet), device, precision)
+    return _folder(find_or_train(name, data, read=read, seed=seed, device=device, quiet=quiet), device, precision)
 
 
 def resolve(reference: str) -> Any:

@@ -84,7 +84,7 @@ def _shard(
     def jobs(owners: Iterable[int]) -> Iterator[tuple[int, Steps[Ending]]]:
         for owner in owners:
             began[owner] = perf_counter()
-            yield owner, guarded(start_attack(attack, victim, shard[owner], table, owner, seed))
+            yield owner, catch_example_errors(start_attack(attack, victim, shard[owner], table, owner, seed))
 
     def end(owner: int, ending: Ending) -> Outcome:
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
@@ -169,7 +169,7 @@ def note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
     return replace(ended, reason=reason) if none else ended
 
 
-def guarded(steps: Steps[Ending]) -> Steps[Ending]:
+def catch_example_errors(steps: Steps[Ending]) -> Steps[Ending]:
     """One bad example ends in an error; what is wrong for all of them ends the run."""
     try:
         return (yield from steps)

@@ -17,7 +17,7 @@ from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.engine.insight import Insight, count_texts
 from malaprop.engine.paid import Counted, Paid
-from malaprop.engine.passes import Passes
+from malaprop.engine.passes import GradientService
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 
 
@@ -143,7 +143,7 @@ def services(victim: Victim) -> dict[str, Service]:
         for name in ENCODERS:
             made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, victim.device)
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:
-        made["gradient"] = Passes(gradients, scoring)
+        made["gradient"] = GradientService(gradients, scoring)
     if (attention := parts.get(Capability.ATTENTION)) is not None:
         made["attention"] = Insight(lambda looks: attention.focus(looks), scoring)
     if (embeddings := parts.get(Capability.EMBEDDINGS)) is not None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import MalapropError, RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import flat, lasting, lasting_names, options, rename, show
 from malaprop.frame.tasks.events import LOG
 from malaprop.frame.tasks.lock import FILE as LOCK
@@ -29,7 +29,9 @@ _PART = 32 << 20  # bytes of the beginning and of the end of a file that are mar
 # Settings under another value of which a study is as finished as before: --precision is not among them, for a victim
 # in bf16 has a fingerprint of its own.
 _UNSAID = ("out", "resume")
-_INDIFFERENT = {one.name for group in (Where, Saving, Spending) for one in options(group)} - {"precision"} | {"width"}
+_INDIFFERENT = {one.name for group in (RunOptions, OutputOptions, BudgetOptions) for one in options(group)} - {
+    "precision"
+} | {"width"}
 
 
 @contextmanager
@@ -80,12 +82,12 @@ def _decisive(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_strange(root: Path) -> None:
     """Refuses a folder with files that no command of ours wrote: results would lie among them."""
-    from malaprop.frame.records.folder_contents import look
+    from malaprop.frame.records.folder_contents import list_contents
 
     odd = sorted(one.name for one in root.iterdir() if not one.name.startswith(".") and one.name != LOG)
     if not odd or (root / LOG).is_file():
         return
-    held = look([root])
+    held = list_contents([root])
     if not (held.studies or held.runs or held.records):
         raise RecordError(f"{root} holds something else than a run ({odd[0]}); choose another --out")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.frame.study.run_options import Where, width_option
+from malaprop.frame.study.run_options import RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import attack_share
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from malaprop.frame.records.clean import CleanAnswer
     from malaprop.frame.records.summary import Summary
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Conditions:
     )
     width: int = width_option()
 
-    def check(self, where: Where, *attacks: Attack) -> None:
+    def check(self, where: RunOptions, *attacks: Attack) -> None:
         """Raises for options that do not go together, and for measures that cannot be taken on this machine."""
         from malaprop.assets.measures import check_measures
         from malaprop.attacks.quality import check_quality
@@ -78,13 +78,13 @@ class Conditions:
         made = tighten(attack) if self.quality == "strict" else attack
         return protect(made, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
 
-    def open(self, desk: Desk, thing: Any) -> Victim:
+    def open(self, desk: WorkerContext, thing: Any) -> Victim:
         """The victim, with its answers kept where that is asked for."""
         return desk.victim(thing, self.cache)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class VictimChecked:
     """What is known of a victim before it is attacked; `cut` is a line on texts that it does not read to their end."""
 
     about: About
@@ -145,7 +145,9 @@ class DataReading:
         return {"doubts": tuple(filter(None, found))}
 
 
-def look(conditions: Conditions, attacks: Sequence[Attack], desk: Desk, inputs: Inputs) -> Iterator[Looked]:
+def check_victim(
+    conditions: Conditions, attacks: Sequence[Attack], desk: WorkerContext, inputs: Inputs
+) -> Iterator[VictimChecked]:
     """Loads a victim where it will be attacked, and says what it is; refuses attacks that it cannot be put under."""
     from malaprop.core.capability import check
     from malaprop.core.victim import About
@@ -159,10 +161,10 @@ def look(conditions: Conditions, attacks: Sequence[Attack], desk: Desk, inputs: 
     if about.labels is None:
         probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # a text that harms nobody
         about = replace(about, labels=count_labels(victim, probe))
-    yield Looked(about=about, cut=describe_cut(victim, some))
+    yield VictimChecked(about=about, cut=describe_cut(victim, some))
 
 
-def ask_all(conditions: Conditions, desk: Desk, inputs: Inputs) -> Iterator[CleanAnswer]:
+def ask_all(conditions: Conditions, desk: WorkerContext, inputs: Inputs) -> Iterator[CleanAnswer]:
     """What the victim answers for all texts as they stand, without those that an earlier attempt has asked."""
     from malaprop.core.score import winner
     from malaprop.frame.records.clean import CleanAnswer, check_same, mark_text
@@ -178,8 +180,8 @@ def ask_all(conditions: Conditions, desk: Desk, inputs: Inputs) -> Iterator[Clea
         yield CleanAnswer(id=one.id, text=marks[one.id], scores=tuple(row.tolist()), right=right)
 
 
-def assail(
-    conditions: Conditions, attack: Attack, seed: int, clean: str, desk: Desk, inputs: Inputs, share: Share
+def run_attack(
+    conditions: Conditions, attack: Attack, seed: int, clean: str, desk: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """One attack on a share of the examples, and what the victim's answers turned out to be.
 
@@ -195,14 +197,14 @@ def assail(
     yield from (Note(line, once=True) for line in victim.notes)
 
 
-def look_task(
+def check_victim_task(
     name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: DataReading, **more: Any
 ) -> Task:
     """The look at one victim; without it nothing is worth doing."""
     from malaprop.frame.tasks.outputs import Handover
     from malaprop.frame.tasks.task import Task
 
-    work = partial(look, conditions, tuple(attacks))
+    work = partial(check_victim, conditions, tuple(attacks))
     return Task(
         name=name, work=work, output=Handover(), victims={"victim": victim}, holds=(name,), reads=reading.some,
         vital=True, **more,
@@ -236,7 +238,7 @@ def run_task(
     from malaprop.frame.tasks.outputs import RunFolder
     from malaprop.frame.tasks.task import Task
 
-    work = partial(assail, conditions, attack, reading.selection.seed, clean)
+    work = partial(run_attack, conditions, attack, reading.selection.seed, clean)
     given = {"work": work, **more, "after": ((after or (look,)) + ((clean,) if clean else ()))}
     return Task(
         name=name, output=RunFolder(checks=True),

@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from malaprop.core.budget import Ledger, Limits
+from malaprop.core.budget import Budget, Limits
 from malaprop.core.errors import SettingError
 from malaprop.frame.study.settings import opt
 
@@ -21,7 +21,7 @@ _LONGEST = 0.005  # seconds that a bill may wait, however busy the machine is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class BudgetOptions:
     """Limits over the whole run, all workers and attempts together; a folder is resumed under higher ones."""
 
     max_queries: int | None = opt(None, min=1, free=True)
@@ -47,14 +47,14 @@ class Spending:
             price_in=self.price_in, price_out=self.price_out,
         )  # fmt: skip
 
-    def open_ledger(self, root: Path) -> Ledger | None:
+    def open_ledger(self, root: Path) -> Budget | None:
         """The ledger of a run, with what earlier attempts in its folder have spent; None where nothing is counted."""
         from malaprop.frame.records.spending import SpendingRecord
 
         before = SpendingRecord.read(root)
         if before is None:
-            return None if self.limits == Limits() else Ledger(limits=self.limits)
-        return Ledger(limits=self.limits, spent=before.meter, seconds=before.seconds, ended=before.examples)
+            return None if self.limits == Limits() else Budget(limits=self.limits)
+        return Budget(limits=self.limits, spent=before.meter, seconds=before.seconds, ended=before.examples)
 
 
 class Bookkeeper:
@@ -65,7 +65,7 @@ class Bookkeeper:
     one call of the system, which a kill does not cut: a new file each time would take a hundred times as long.
     """
 
-    def __init__(self, ledger: Ledger, root: Path) -> None:
+    def __init__(self, ledger: Budget, root: Path) -> None:
         self.ledger, self.root = ledger, root
         self._lock, self._late, self._ended = Lock(), Event(), False
         self._next = 0.0  # when the file may be written again

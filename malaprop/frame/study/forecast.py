@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from malaprop.core.budget import NO_LIMIT
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.study import Result, Spends, Study, TemporaryFolder, View, conduct
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Forecast:
     runs: tuple[RunForecast, ...]
     tokens_in: float | None  # of one query; None: not known
     tokens_out: float | None
-    spending: Spending
+    spending: BudgetOptions
 
     @property
     def queries(self) -> float:
@@ -166,7 +166,7 @@ def forecast(study: Study, listen: Iterable[Listen] = ()) -> Result:
     return Result(DryRun(study=study), room.path, record, room)  # type: ignore[arg-type]
 
 
-def _extrapolate(found: Result, texts: int, sampled: int, spending: Spending) -> Forecast:
+def _extrapolate(found: Result, texts: int, sampled: int, spending: BudgetOptions) -> Forecast:
     from malaprop.frame.study.attack_tasks import read_times
 
     times = read_times(found.folder)

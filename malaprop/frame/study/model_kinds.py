@@ -11,9 +11,9 @@ from malaprop.frame.records.trained import TrainedModel
 from malaprop.frame.rooms import added, load
 
 if TYPE_CHECKING:
-    from malaprop.frame.study.training_tasks import Beginning, LearningData
+    from malaprop.frame.study.training_tasks import LearningData, TrainingStart
     from malaprop.frame.tasks.task import Inputs
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.card import Card
 
 ALL = "all63"
@@ -39,7 +39,7 @@ class TrainingRequest(Protocol):
     def texts(self) -> LearningData: ...
 
     @property
-    def beginning(self) -> Beginning: ...
+    def beginning(self) -> TrainingStart: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class ModelKind:
     use: str = "attack it with: malaprop audit --victim {folder}"
     check: Callable[[TrainingRequest], Any]
     read: Callable[[TrainingRequest], Inputs] = lambda asked: {}  # noqa: ARG005
-    train: Callable[[TrainingRequest, Desk, Inputs, Path], Any]
+    train: Callable[[TrainingRequest, WorkerContext, Inputs, Path], Any]
 
     def describe(self, card: Card) -> TrainedModel:
         """A card as the record has it."""
@@ -88,7 +88,7 @@ def _read_texts(asked: TrainingRequest) -> Inputs:
     return {"texts": asked.texts.splits()}
 
 
-def _train_texts(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+def _train_texts(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.frame.study.training_tasks import train_named
 
     given = asked.beginning.given

@@ -15,7 +15,7 @@ from malaprop.core.errors import SettingError
 from malaprop.frame.study.settings import opt
 
 if TYPE_CHECKING:
-    from malaprop.core.budget import Ledger
+    from malaprop.core.budget import Budget
     from malaprop.frame.tasks.workers.job import Workers
 
 ENGINES = ("local", "ray")
@@ -29,7 +29,7 @@ def width_option(default: int = 256) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class RunOptions:
     """Where tasks run."""
 
     device: str = opt("auto", free=True)
@@ -57,7 +57,7 @@ class Where:
 
     @contextmanager
     def open_workers(
-        self, root: Path, *, quiet: bool = True, ledger: Ledger | None = None, labels: Sequence[str] = ()
+        self, root: Path, *, quiet: bool = True, ledger: Budget | None = None, labels: Sequence[str] = ()
     ) -> Iterator[Workers]:
         """Those who do the tasks: this process, several, or a cluster's. They count what they ask in the ledger.
 
@@ -73,19 +73,19 @@ class Where:
             labels=tuple(labels),
         )  # fmt: skip
         if self.engine == "ray":
-            from malaprop.frame.tasks.workers.ray_cluster import OnRay
+            from malaprop.frame.tasks.workers.ray_cluster import RayCluster
             from malaprop.frame.tasks.workers.ray_session import join
 
             with join(self.address, workers=many) as session:
-                yield OnRay(session, place, workers=many, ledger=ledger)
+                yield RayCluster(session, place, workers=many, ledger=ledger)
             return
         from malaprop.frame.runs.victims import device_of
 
         place = replace(place, device=device_of(self.device))
         if many is None or many == 1:
-            from malaprop.frame.tasks.workers.this_process import Here
+            from malaprop.frame.tasks.workers.this_process import ThisProcess
 
-            yield Here(place, ledger)
+            yield ThisProcess(place, ledger)
         else:
             from malaprop.frame.tasks.workers.processes import Processes
 
@@ -93,7 +93,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class OutputOptions:
     """Where a study's files go, and what is printed beside."""
 
     out: Path | None = opt(

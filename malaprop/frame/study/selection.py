@@ -105,7 +105,7 @@ class Selection:
     def _read(self, victims: Sequence[Any], trains: bool, *, hold: bool) -> Examples:
         if self.is_file:
             return self._file(victims, trains, hold=hold)
-        from malaprop.data.base import held, load, of
+        from malaprop.data.base import list_splits, load, of
 
         if not isinstance(self.data, str):
             return replace(of(self.data), part="all")
@@ -113,7 +113,7 @@ class Selection:
         part = "test" if self.split == "auto" else self.split
         if part == "all":
             return self._all_parts()
-        if part == "validation" and part not in held(self.data):
+        if part == "validation" and part not in list_splits(self.data):
             return self._held_out()
         return replace(load(self.data, split=part, text=self.text, label=self.label), part=part)
 
@@ -128,12 +128,12 @@ class Selection:
         return replace(train, name=name, examples=rows, part="validation", notes=(*train.notes, note))
 
     def _all_parts(self) -> Dataset:
-        from malaprop.data.base import SPLITS, held, load
+        from malaprop.data.base import SPLITS, list_splits, load
 
         found = [
             load(self.data, split=split, text=self.text, label=self.label)
             for split in SPLITS
-            if split in held(self.data)
+            if split in list_splits(self.data)
         ]
         examples = tuple(e for part in found for e in part)
         return replace(found[0], name=self.data, examples=examples, part="all")

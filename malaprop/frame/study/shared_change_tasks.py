@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.frame.runs.shared_change import SharedChange
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 
 def attack_tasks(
@@ -62,7 +62,9 @@ def read_panel(attack: Attack, look: str, reading: DataReading, inputs: Inputs) 
     return {"panel": list(found)[: attack.together.panel]}
 
 
-def find(conditions: Conditions, attack: Attack, seed: int, desk: Desk, inputs: Inputs) -> Iterator[SharedChange]:
+def find(
+    conditions: Conditions, attack: Attack, seed: int, desk: WorkerContext, inputs: Inputs
+) -> Iterator[SharedChange]:
     """Searches for the change where the victim is."""
     from malaprop.frame.runs.shared_change import find_change
 
@@ -71,7 +73,7 @@ def find(conditions: Conditions, attack: Attack, seed: int, desk: Desk, inputs: 
 
 
 def put(
-    conditions: Conditions, attack: Attack, seed: int, search: str, desk: Desk, inputs: Inputs, share: Share
+    conditions: Conditions, attack: Attack, seed: int, search: str, desk: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """A share of the examples under the change."""
     from malaprop.core.victim import About

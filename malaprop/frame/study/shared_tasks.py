@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from malaprop.frame.records.clean import CleanAnswers
     from malaprop.frame.records.outcome import Outcome
     from malaprop.frame.tasks.task import Share
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.zoo.training import Epoch
 
 BLOCK = 512  # texts that a model is asked about at a time
@@ -80,7 +80,7 @@ def epoch_line(epoch: Epoch) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class CorrectTexts:
     """Which texts a model answers correctly, what it calls its labels, and what it offers to attacks."""
 
     name: str
@@ -92,7 +92,7 @@ class Examined:
     right: tuple[bool, ...]
 
 
-def examine(victim: Victim, data: Examples) -> Examined:
+def find_correct_texts(victim: Victim, data: Examples) -> CorrectTexts:
     """Puts all texts to a model."""
     from malaprop.core.score import winners
     from malaprop.data.matching import agree
@@ -105,7 +105,7 @@ def examine(victim: Victim, data: Examples) -> Examined:
     while part := list(islice(rest, BLOCK)):
         given = winners(victim.predict([tuple(e.fields.values()) for e in part]))
         flags += [e.label == label for e, label in zip(part, given.tolist(), strict=True)]
-    return Examined(
+    return CorrectTexts(
         name=victim.name,
         labels=victim.labels,
         label_names=victim.label_names,
@@ -117,8 +117,8 @@ def examine(victim: Victim, data: Examples) -> Examined:
 
 
 def attack_share(
-    desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int, notes: Sequence[str] = (),
-    clean: CleanAnswers | None = None,
+    desk: WorkerContext, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int,
+    notes: Sequence[str] = (), clean: CleanAnswers | None = None,
 ) -> Iterator[Any]:  # fmt: skip
     """The pieces of a run folder: what is run, with what makes it doubtful, then the outcome of each example.
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from weakref import finalize
 
 from malaprop.core.errors import LimitReached, MalapropError, SettingError, VictimError, plain
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import flat
 from malaprop.frame.tasks.events import LOG
 from malaprop.frame.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
-    from malaprop.core.budget import Ledger
+    from malaprop.core.budget import Budget
     from malaprop.frame.records.outcome import Outcome, Outcomes
     from malaprop.frame.records.spending import SpendingRecord
-    from malaprop.frame.study.budget_options import Spending
+    from malaprop.frame.study.budget_options import BudgetOptions
     from malaprop.frame.tasks.events import Happening, Listen
     from malaprop.frame.tasks.executor import Execution
     from malaprop.frame.tasks.task import Plan, Task
@@ -67,10 +67,10 @@ class Study(Protocol):
     command: ClassVar[str]  # as it is typed: "study oneword"
 
     @property
-    def where(self) -> Where: ...
+    def where(self) -> RunOptions: ...
 
     @property
-    def saving(self) -> Saving: ...
+    def saving(self) -> OutputOptions: ...
 
     def check(self) -> None:
         """Raises what can be known before anything is loaded."""
@@ -97,7 +97,7 @@ class Spends(Study, Protocol):
     """A study that asks victims, and can be told how much of that it may do."""
 
     @property
-    def spending(self) -> Spending: ...
+    def spending(self) -> BudgetOptions: ...
 
 
 @runtime_checkable
@@ -125,9 +125,9 @@ class Interim:
     last: float = float("-inf")
 
     def __call__(self, happening: Happening) -> None:
-        from malaprop.frame.tasks.events import Wrote
+        from malaprop.frame.tasks.events import PieceWritten
 
-        if isinstance(happening, Wrote) and monotonic() - self.last >= _EVERY:
+        if isinstance(happening, PieceWritten) and monotonic() - self.last >= _EVERY:
             self.write()
             self.last = monotonic()
 
@@ -237,7 +237,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     with what was interrupted; of a study that is finished nothing is done again. A folder that holds a study of other
     settings, or something else, is refused.
     """
-    from malaprop.core.partial_files import clear_leftovers
+    from malaprop.core.partial_files import remove_partial_files
     from malaprop.frame.records.store import check_writable
     from malaprop.frame.study.agreement import agree
     from malaprop.frame.tasks.executor import is_finished
@@ -266,7 +266,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     assert root is not None
     with _new_folder(root), lock(root):
         with agree(study, root) as same:
-            clear_leftovers(root, FILE, "report.html")
+            remove_partial_files(root, FILE, "report.html")
             plan = plan_of(study.plan())
             finished = same and is_finished(plan, root)
             ledger = study.spending.open_ledger(root) if isinstance(study, Spends) else None
@@ -289,7 +289,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
 
 def _track(result: Result, listen: Iterable[Listen]) -> None:
     """Tells the trackers; one that cannot be told costs no result, and whoever watches hears of it."""
-    from malaprop.frame.tasks.events import Noted
+    from malaprop.frame.tasks.events import TaskNote
 
     for name in result.study.saving.track:
         from malaprop.frame.study.tracking import send
@@ -298,10 +298,10 @@ def _track(result: Result, listen: Iterable[Listen]) -> None:
             send(result, [name])
         except Exception as error:  # noqa: BLE001 - a tracker may raise anything
             for hear in listen:
-                hear(Noted("", f"{name} could not be told of this run: {plain(error)[:300]}"))
+                hear(TaskNote("", f"{name} could not be told of this run: {plain(error)[:300]}"))
 
 
-def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen: Iterable[Listen]) -> Execution:
+def _execute(study: Study, root: Path, plan: Plan, ledger: Budget | None, listen: Iterable[Listen]) -> Execution:
     """Does what is left of the plan; one that is interrupted leaves a record of what there is by then."""
     from malaprop.frame.tasks.events import Log
     from malaprop.frame.tasks.executor import Execution
@@ -325,7 +325,7 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen
 
 
 @contextmanager
-def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[None]:
+def _keep_books(ledger: Budget | None, root: Path) -> Iterator[None]:
     """Writes what is spent while a study runs, and once more however it ends."""
     if ledger is None:
         yield
@@ -336,7 +336,7 @@ def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[None]:
         yield
 
 
-def _settle(ledger: Ledger | None, root: Path, execution: Execution | None) -> SpendingRecord | None:
+def _settle(ledger: Budget | None, root: Path, execution: Execution | None) -> SpendingRecord | None:
     """The last word on what was spent; the runs below say themselves which of them were cut short."""
     if ledger is None:
         return None

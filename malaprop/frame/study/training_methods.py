@@ -19,14 +19,14 @@ from malaprop.frame.study.training_methods_table import DEFENCES
 if TYPE_CHECKING:
     from malaprop.training.splits import Splits
     from malaprop.zoo.names import ZooSpec
-    from malaprop.zoo.train import Job
+    from malaprop.zoo.train import TrainingJob
     from malaprop.zoo.training import Hooks
 
 
 class Defence(Protocol):
     """Something that acts in training; `str` of it says what was done."""
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         """What it adds to the training of this model, or why it cannot."""
         ...
 

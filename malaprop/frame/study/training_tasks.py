@@ -10,7 +10,7 @@ from shutil import copyfile, rmtree
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.run_options import Where
+from malaprop.frame.study.run_options import RunOptions
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import FILE, Result
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.frame.records.trained import TrainedModel, TrainedRecord
     from malaprop.frame.study.training_methods import Hardening
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.card import Card
     from malaprop.training.splits import Splits
     from malaprop.zoo.names import ZooSpec
-    from malaprop.zoo.train import Given
+    from malaprop.zoo.train import TrainingInput
     from malaprop.zoo.training import Epoch
 
 Made = TypeVar("Made")
@@ -52,7 +52,7 @@ class LearningData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class TrainingStart:
     """What a model starts from, and settings of its training."""
 
     vectors: Path | None = opt(None, "Published word vectors to start from: .bin, .vec, .txt or .npz.")
@@ -62,10 +62,10 @@ class Beginning:
     )
 
     @property
-    def given(self) -> Given:
-        from malaprop.zoo.train import Given
+    def given(self) -> TrainingInput:
+        from malaprop.zoo.train import TrainingInput
 
-        return Given(vectors=self.vectors, start=self.start, settings=self.settings)
+        return TrainingInput(vectors=self.vectors, start=self.start, settings=self.settings)
 
 
 def check_named(name: str, settings: Mapping[str, Any]) -> None:
@@ -110,11 +110,11 @@ class Named(NamedTuple):
 
     spec: ZooSpec
     data: Splits
-    given: Given
+    given: TrainingInput
     seed: int
 
 
-def find_named(name: str, data: Splits, given: Given, seed: int, hardening: Hardening | None = None) -> Named:
+def find_named(name: str, data: Splits, given: TrainingInput, seed: int, hardening: Hardening | None = None) -> Named:
     """A model as `train_named` takes it, and the data in its terms, with the labels that a defence adds."""
     from malaprop.frame.study.training_methods import in_terms_of, own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
@@ -130,12 +130,12 @@ def find_named(name: str, data: Splits, given: Given, seed: int, hardening: Hard
 
 
 def train_named(
-    desk: Desk,
+    desk: WorkerContext,
     name: str,
     data: Splits,
     folder: Path,
     *,
-    given: Given,
+    given: TrainingInput,
     seed: int = 0,
     hardening: Hardening | None = None,
     listen: Callable[[Epoch], None] | None = None,
@@ -174,7 +174,7 @@ def train_named(
 # --- a study whose own folder is the model's
 
 
-def refuse_precision(command: str, where: Where) -> None:
+def refuse_precision(command: str, where: RunOptions) -> None:
     """Training computes as its course says."""
     if where.precision != "auto":
         raise SettingError(f"--precision is no option of {command}; it belongs to commands that ask a trained model")

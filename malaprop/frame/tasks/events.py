@@ -13,7 +13,7 @@ LOG = "tasks.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class StudyPlanned:
     """The study begins: `left` of its `tasks` are to be done, the others are there or not needed."""
 
     tasks: int
@@ -21,7 +21,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class TaskStarted:
     """A task is taken up. `items`: how many it has in all, and how many an earlier attempt finished; 0 of no items."""
 
     task: str
@@ -30,7 +30,7 @@ class Began:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class PieceWritten:
     """A piece of a task is on disk."""
 
     task: str
@@ -38,7 +38,7 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class TaskNote:
     """A task says something."""
 
     task: str
@@ -46,7 +46,7 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TaskMeasured:
     """A task says what its work took."""
 
     task: str
@@ -54,7 +54,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class WorkerLost:
     """A worker was lost over a task; what it had left undone is done again."""
 
     task: str
@@ -62,7 +62,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TaskEnded:
     """A task is over. `how` is done, skipped or failed; `why` says why it was not done.
 
     `kept`: it has left something; of what was only handed over nobody need be told.
@@ -75,7 +75,7 @@ class Ended:
     kept: bool = True
 
 
-Happening = Planned | Began | Wrote | Noted | Measured | Lost | Ended
+Happening = StudyPlanned | TaskStarted | PieceWritten | TaskNote | TaskMeasured | WorkerLost | TaskEnded
 Listen = Callable[[Happening], None]
 
 
@@ -87,12 +87,12 @@ class Log:
         self.path = folder / LOG
 
     def __call__(self, happening: Happening) -> None:
-        if isinstance(happening, Ended):
+        if isinstance(happening, TaskEnded):
             said = {"task": happening.task, "ended": happening.how, "seconds": round(happening.seconds, 2)}
             self._write(said | ({"why": happening.why} if happening.why else {}))
-        elif isinstance(happening, Measured):
+        elif isinstance(happening, TaskMeasured):
             self._write({"task": happening.task, "took": dict(happening.figures)})
-        elif isinstance(happening, Lost):
+        elif isinstance(happening, WorkerLost):
             self._write({"task": happening.task, "lost": happening.why})
 
     def _write(self, said: dict[str, Any]) -> None:

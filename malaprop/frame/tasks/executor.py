@@ -10,13 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import MalapropError, NoMemoryError, VictimError, plain
-from malaprop.frame.tasks.events import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
-from malaprop.frame.tasks.outputs import Handover, Note, Skipped, Stopped, Took
-from malaprop.frame.tasks.running_task import Current
+from malaprop.frame.tasks.events import (
+    Happening,
+    Listen,
+    PieceWritten,
+    StudyPlanned,
+    TaskEnded,
+    TaskMeasured,
+    TaskNote,
+    TaskStarted,
+    WorkerLost,
+)
+from malaprop.frame.tasks.outputs import Handover, Note, Skipped, Stopped, TimeTaken
+from malaprop.frame.tasks.running_task import RunningTask
 from malaprop.frame.tasks.shares import Groups
 from malaprop.frame.tasks.task import Inputs, Plan, Task
 from malaprop.frame.tasks.workers.job import Event, Job, Workers
-from malaprop.frame.tasks.workers.this_process import Here
+from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 
 def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
@@ -54,7 +64,7 @@ class Execution:
     stopped: str = ""  # the spending limit that ended it before all was done
     cut: dict[Path, int] = field(default_factory=dict)  # by folder, the items under way when it was reached
     _waiting: dict[str, Task] = field(default_factory=dict)
-    _open: dict[str, Current] = field(default_factory=dict)
+    _open: dict[str, RunningTask] = field(default_factory=dict)
     _running: dict[int, Job] = field(default_factory=dict)
     _said: set[tuple[str, str]] = field(default_factory=set)  # notes, of which many tasks and workers have the same
     _cramped: set[str] = field(default_factory=set)  # tasks that found too little memory beside others
@@ -64,11 +74,11 @@ class Execution:
     def run(self) -> Mapping[str, Exception]:
         """Does what is wanted; gives the tasks that failed, with their errors."""
         self._waiting = find_wanted(self.plan, self.root)
-        self._tell(Planned(len(self.plan), len(self._waiting)))
+        self._tell(StudyPlanned(len(self.plan), len(self._waiting)))
         if not self._waiting:
             return self.failed
-        if isinstance(self.workers, Here):
-            self.workers.hear_notes(lambda task, text: self._tell(Noted(task, text)))
+        if isinstance(self.workers, ThisProcess):
+            self.workers.hear_notes(lambda task, text: self._tell(TaskNote(task, text)))
         with ExitStack() as closing, self.workers:
             closing.callback(self._leave)
             while self._waiting or self._open:
@@ -107,14 +117,14 @@ class Execution:
             del self._waiting[name]
             if bad := next((before for before in task.after if before in self.failed), None):
                 self.failed[name] = self.failed[bad]
-                self._tell(Ended(name, "not begun", 0.0, f"{bad} failed"))
+                self._tell(TaskEnded(name, "not begun", 0.0, f"{bad} failed"))
                 continue
             try:
                 inputs = self._inputs(task)
                 if isinstance(inputs, Skipped):
                     self._skip(task, inputs)
                     continue
-                one = Current.begin(task, task.folder(self.root), inputs)
+                one = RunningTask.begin(task, task.folder(self.root), inputs)
             except Exception as error:  # noqa: BLE001 - what this task cannot read need not stop the others
                 self._fail(name, error)
                 continue
@@ -122,8 +132,8 @@ class Execution:
             for note in one.notes:
                 if ("", note) not in self._said:
                     self._said.add(("", note))
-                    self._tell(Noted("", note))
-            self._tell(Began(name, 0 if one.whole is None else one.whole.n, len(one.before)))
+                    self._tell(TaskNote("", note))
+            self._tell(TaskStarted(name, 0 if one.whole is None else one.whole.n, len(one.before)))
 
     def _inputs(self, task: Task) -> Inputs | Skipped:
         """The values of the tasks before it, its victims, and what is read for it; or why one before it was skipped."""
@@ -138,15 +148,15 @@ class Execution:
     def _skip(self, task: Task, why: Skipped) -> None:
         with task.output.open(task.folder(self.root)) as add:
             add(why)
-        self._tell(Ended(task.name, "skipped", 0.0, why.reason))
+        self._tell(TaskEnded(task.name, "skipped", 0.0, why.reason))
 
     def _fail(self, name: str, error: Exception) -> None:
         if self.plan[name].vital:
             raise error
         self.failed[name] = error
-        self._tell(Ended(name, "failed", 0.0, plain(error)))
+        self._tell(TaskEnded(name, "failed", 0.0, plain(error)))
 
-    def _end(self, one: Current) -> None:
+    def _end(self, one: RunningTask) -> None:
         """Closes a task of which nothing is left."""
         if not one.over:
             return
@@ -158,7 +168,7 @@ class Execution:
                 raise one.error
             self.failed[name] = one.error
         kept = not isinstance(one.task.output, Handover)
-        self._tell(Ended(name, one.how, one.seconds, one.why, kept))
+        self._tell(TaskEnded(name, one.how, one.seconds, one.why, kept))
 
     # --- jobs
 
@@ -191,7 +201,7 @@ class Execution:
         together = [task for task in found if not self._is_alone(task)]
         return together or ([] if self._running else found[:1])
 
-    def _within(self, left: list[Current]) -> list[Current]:
+    def _within(self, left: list[RunningTask]) -> list[RunningTask]:
         """Of what is left that which the group allows; when all tasks are through it, the next group is opened."""
         if self.groups is None:
             return left
@@ -205,7 +215,7 @@ class Execution:
     def _is_alone(self, task: Task) -> bool:
         return task.alone or task.name in self._cramped
 
-    def _helpers(self, one: Current) -> int:
+    def _helpers(self, one: RunningTask) -> int:
         """How many workers have nothing else to do than this task."""
         if self._is_alone(one.task):
             return 1
@@ -241,22 +251,22 @@ class Execution:
         self._end(one)
         return True
 
-    def _fail_job(self, one: Current, job: Job, error: Exception) -> None:
+    def _fail_job(self, one: RunningTask, job: Job, error: Exception) -> None:
         """A task that found too little memory beside others is tried once more, when nothing else runs."""
         name = one.task.name
         if not isinstance(error, NoMemoryError) or self.workers.many == 1 or name in self._cramped or one.error:
             one.fail(error)
             return
         self._cramped.add(name)
-        self._tell(Noted(name, "too little memory beside other tasks; it is tried again alone"))
+        self._tell(TaskNote(name, "too little memory beside other tasks; it is tried again alone"))
         one.hand_out_again(job.portion)
 
-    def _take(self, one: Current, job: Job, piece: Any) -> None:
+    def _take(self, one: RunningTask, job: Job, piece: Any) -> None:
         if isinstance(piece, Note):
             said = "" if piece.once else one.task.name, piece.text
             if said not in self._said:
                 self._said.add(said)
-                self._tell(Noted(*said))
+                self._tell(TaskNote(*said))
             return
         if isinstance(piece, Stopped):
             self.stopped = self.stopped or piece.reason
@@ -264,20 +274,20 @@ class Execution:
             one.cut += 0 if job.portion is None else len(job.portion)
             self.cut[one.folder] = one.cut
             return
-        if isinstance(piece, Took):
-            self._tell(Measured(one.task.name, piece.figures))
+        if isinstance(piece, TimeTaken):
+            self._tell(TaskMeasured(one.task.name, piece.figures))
             return
         one.take(piece, job.portion)  # a full disk, or a folder that holds other work, ends the study
         self._losses = 0
-        self._tell(Wrote(one.task.name, piece))
+        self._tell(PieceWritten(one.task.name, piece))
 
-    def _lose(self, one: Current, job: Job, why: str) -> None:
+    def _lose(self, one: RunningTask, job: Job, why: str) -> None:
         self._losses += 1
         if self._losses > 10 + 2 * self.workers.many:
             raise VictimError(
                 f"workers were lost {self._losses} times in a row without a result ({why}); what is finished is kept"
             )
-        self._tell(Lost(one.task.name, why))
+        self._tell(WorkerLost(one.task.name, why))
         if one.error is not None:
             return
         try:

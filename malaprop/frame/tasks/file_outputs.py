@@ -40,12 +40,12 @@ class NpzFile:
     def _write(self, path: Path, arrays: Mapping[str, Any]) -> None:
         import numpy as np
 
-        from malaprop.core.partial_files import clear_leftovers, half_of
+        from malaprop.core.partial_files import partial_path, remove_partial_files
 
-        half = half_of(path)
+        half = partial_path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            clear_leftovers(path.parent)
+            remove_partial_files(path.parent)
             with half.open("wb") as file:
                 np.savez_compressed(file, **arrays)
             half.replace(path)

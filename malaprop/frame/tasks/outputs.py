@@ -53,7 +53,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class TimeTaken:
     """A piece that says what the work took, such as queries and seconds; a line of tasks.jsonl keeps it."""
 
     figures: Mapping[str, Any]
@@ -152,7 +152,7 @@ class RunFolder:
     is_path: bool = False
 
     def _kind(self) -> LineKind:
-        kind: LineKind = found_at(self.lines)
+        kind: LineKind = load_named(self.lines)
         return kind
 
     def done(self, folder: Path) -> bool:
@@ -224,7 +224,7 @@ class RunFolder:
         from malaprop.frame.records.run import FILE, Run
 
         seed = Run.read(folder).seed if (folder / FILE).is_file() else 0
-        return found_at(self.error)(item, seed, why)
+        return load_named(self.error)(item, seed, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,9 +400,9 @@ class OwnFolder:
         """Puts a parcel's files in the folder, the mark last."""
         from shutil import copytree
 
-        from malaprop.frame.tasks.workers.victim_archive import Parcel, unpack
+        from malaprop.frame.tasks.workers.victim_archive import VictimArchive, unpack
 
-        assert isinstance(parcel, Parcel), f"{folder.name} writes its folder itself and yielded {parcel!r}"
+        assert isinstance(parcel, VictimArchive), f"{folder.name} writes its folder itself and yielded {parcel!r}"
         with unpack(parcel) as found:
             copytree(found, folder, dirs_exist_ok=True, ignore=lambda _, names: {self.mark} & set(names))
             (folder / self.mark).write_bytes((Path(found) / self.mark).read_bytes())
@@ -455,7 +455,7 @@ def _short(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def found_at(place: str) -> Any:
+def load_named(place: str) -> Any:
     """What is called MODULE:NAME."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

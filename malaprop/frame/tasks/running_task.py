@@ -18,7 +18,7 @@ DEATHS = 3  # workers that a task may lose in a row, before it has said anything
 
 
 @dataclass(slots=True, eq=False)
-class Current:
+class RunningTask:
     """A task under way."""
 
     task: Task
@@ -41,7 +41,7 @@ class Current:
     began: float = 0.0  # when its first job was handed out
 
     @classmethod
-    def begin(cls, task: Task, folder: Path, inputs: Inputs) -> Current:
+    def begin(cls, task: Task, folder: Path, inputs: Inputs) -> RunningTask:
         """Opens the output and reads the items that are left."""
         before = task.output.before(folder)
         with ExitStack() as closing:

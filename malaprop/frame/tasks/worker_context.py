@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from malaprop.core.budget import Bill, Limits, Purse, Standing, paid_by
+from malaprop.core.budget import BudgetClient, BudgetState, Charge, Limits, paid_by
 from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Place:
             torch.set_num_threads(self.threads)
 
 
-class Desk:
+class WorkerContext:
     """What a task finds where it runs. `folder` is the task's own; `before` what an earlier attempt left of it."""
 
     def __init__(self, place: Place) -> None:
@@ -78,12 +78,12 @@ class Desk:
         self._held_for: tuple[Path, Any] | None = None
         self._notes: list[str] = []
         self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
-        self.purse: Purse | None = None
+        self.purse: BudgetClient | None = None
 
-    def pay_by(self, send: Callable[[Bill], Standing]) -> None:
+    def pay_by(self, send: Callable[[Charge], BudgetState]) -> None:
         """From now on every query is counted with whoever keeps the ledger, where the run counts any."""
         if self.place.limits is not None:
-            self.purse = Purse(send, self.place.limits)
+            self.purse = BudgetClient(send, self.place.limits)
 
     @property
     def device(self) -> str:

@@ -122,7 +122,7 @@ class TokenGradients:
         self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"], aims: Sequence[Aim]
     ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch label"]]:
         """The gradient of each text's loss by the vectors of its tokens, and the logits."""
-        labels, signs, odds = aimed(aims, self.device)
+        labels, signs, odds = aim_losses(aims, self.device)
         spread = torch.tensor([aim.spread for aim in aims], device=self.device)
         beside = _find_beside(aims, self.device)
         with differentiable(self.module), caught_in(self.embedding) as caught:
@@ -237,7 +237,7 @@ def padded(
     return torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device)
 
 
-def aimed(aims: Sequence[Aim], device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
+def aim_losses(aims: Sequence[Aim], device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
     """Labels, signs and scales of a batch's losses."""
     labels = torch.tensor([aim.label for aim in aims], device=device)
     signs = torch.tensor([1.0 if aim.away else -1.0 for aim in aims], device=device)

@@ -13,7 +13,7 @@ Vectors = Float[Tensor, "batch token dim"]
 Weights = Float[Tensor, "layer batch head query token"]
 
 
-class Shows(Protocol):
+class InsightNetwork(Protocol):
     """In evaluation mode `head(pooled(ids, lengths))` is what the forward gives."""
 
     embedding: nn.Module  # word ids to vectors

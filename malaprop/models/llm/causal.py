@@ -19,13 +19,13 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
-from malaprop.models.llm.label_tree import Branches
-from malaprop.models.llm.prefix_cache import EMPTY, Request, Trunk, Trunks, can_share, common
+from malaprop.models.llm.label_tree import LabelTree
+from malaprop.models.llm.prefix_cache import EMPTY, CachedPrefix, PrefixCache, Request, can_share, count_common
 from malaprop.models.llm.template import Template, chat_of, check_fields
 from malaprop.models.precision import ROUNDING, full_precision
 from malaprop.models.tokens.batches import Bounds, batches
-from malaprop.models.tokens.to_device import Begun, send
-from malaprop.models.victims.strings import shortened
+from malaprop.models.tokens.to_device import PendingScores, copy_to_host
+from malaprop.models.victims.strings import shorten_text
 
 SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes
 _RECENT = 3  # trunks of an example that are looked at for a common beginning
@@ -59,8 +59,10 @@ class CausalVictim:
     inside: ClassVar[None] = None
     withheld: ClassVar[str] = ""
     _reader: PromptReader = field(init=False, repr=False)
-    _kept: dict[int, deque[Trunk]] = field(default_factory=dict, init=False, repr=False)  # by example
-    _prefix: Trunk = field(default=EMPTY, init=False, repr=False)  # what every prompt begins with; it may be nothing
+    _kept: dict[int, deque[CachedPrefix]] = field(default_factory=dict, init=False, repr=False)  # by example
+    _prefix: CachedPrefix = field(
+        default=EMPTY, init=False, repr=False
+    )  # what every prompt begins with; it may be nothing
     _ready: bool = field(default=False, init=False, repr=False)
     _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
@@ -111,21 +113,21 @@ class CausalVictim:
         return None
 
     @torch.inference_mode()
-    def begin(self, pool: Pool, wanted: Ints) -> Begun:
+    def begin(self, pool: Pool, wanted: Ints) -> PendingScores:
         texts = [text.values() for text in pool.texts(wanted)]
         rows = self._rows(texts)
         bases = pool.base[wanted]
         with full_precision(self.device):
             if not self.share:
-                return send(self._reader.score_whole(rows).softmax(-1))
+                return copy_to_host(self._reader.score_whole(rows).softmax(-1))
             numbers, counts = np.unique(bases, return_counts=True)
             several = [pool.bases[b] for b in numbers[counts > 1].tolist()]
             self._keep([base.owner for base in several], self._encode([base.values() for base in several]))
             owners = [pool.bases[b].owner for b in bases.tolist()]
             requests = [self._request(row, owner) for row, owner in zip(rows, owners, strict=True)]
-            return send(self._reader.trunks.score(requests).softmax(-1))
+            return copy_to_host(self._reader.trunks.score(requests).softmax(-1))
 
-    def finish(self, begun: Begun) -> Floats:
+    def finish(self, begun: PendingScores) -> Floats:
         return _check(begun.wait())
 
     @torch.inference_mode()
@@ -154,7 +156,7 @@ class CausalVictim:
         for text, row in zip(texts, rows, strict=True):
             if len(row) > room:
                 raise VictimError(
-                    f"the prompt with {shortened(text, 40)} has {len(row)} tokens, {self.name} reads {room} and the "
+                    f"the prompt with {shorten_text(text, 40)} has {len(row)} tokens, {self.name} reads {room} and the "
                     "answer; shorten the text or the prompt"
                 )
         self.meter.queries += len(rows)
@@ -200,7 +202,7 @@ class CausalVictim:
 
     def _request(self, row: Ints, owner: int) -> Request:
         """The row behind the longest beginning that is kept; its last token is always read, for what comes next."""
-        found = [(common(trunk.tokens, row), trunk) for trunk in (self._prefix, *self._kept.get(owner, ()))]
+        found = [(count_common(trunk.tokens, row), trunk) for trunk in (self._prefix, *self._kept.get(owner, ()))]
         known, trunk = max(found, key=lambda pair: pair[0])
         return Request(row, trunk, min(known, len(row) - 1))
 
@@ -226,7 +228,7 @@ class PromptReader:
     """A model with the prompt around its texts: what it reads, and how likely the words of the labels are."""
 
     model: Any
-    trunks: Trunks
+    trunks: PrefixCache
     tokenizer: Any
     template: Template
     chat: bool
@@ -249,7 +251,7 @@ class PromptReader:
                     "colon or a line break, or choose another word with --label-words"
                 )
             tails.append(row[len(plain) :])
-        trunks = Trunks(model=model if fast is None else fast, branches=Branches.of(tails, template.words))
+        trunks = PrefixCache(model=model if fast is None else fast, branches=LabelTree.of(tails, template.words))
         return cls(model=model, trunks=trunks, tokenizer=tokenizer, template=template, chat=chat, first=first)
 
     @property
@@ -271,7 +273,7 @@ class PromptReader:
         """What every prompt begins with."""
         many = len(self.template.fields)
         one, *others = self.encode([(text,) * many for text in ("x", "A 1", "éa", "\"'")])
-        return one[: min(common(one, other) for other in others)]
+        return one[: min(count_common(one, other) for other in others)]
 
     def score_whole(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
         """Every prompt read from its first token, many of them end to end."""

@@ -15,7 +15,7 @@ ROOT = -1  # behind the prompt: one less than the first node, as `scores` counts
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class LabelTree:
     """The tokens of each label's word, and the tree of those that another token follows.
 
     Node i is the token `tokens[i]` behind the node `parents[i]`, or behind the prompt where that is ROOT. The last
@@ -28,7 +28,7 @@ class Branches:
     paths: tuple[tuple[int, ...], ...]  # of each word the node before each of its tokens
 
     @classmethod
-    def of(cls, words: Sequence[Sequence[int]], names: Sequence[str]) -> Branches:
+    def of(cls, words: Sequence[Sequence[int]], names: Sequence[str]) -> LabelTree:
         """Refuses words that cannot be told apart by their tokens."""
         whole = [tuple(word) for word in words]
         for name, word in zip(names, whole, strict=True):

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from malaprop.core.text import Ints
-from malaprop.models.llm.label_tree import Branches
+from malaprop.models.llm.label_tree import LabelTree
 from malaprop.models.tokens.splice import ship
 
 _NAME = "malaprop_trunks"
@@ -34,7 +34,7 @@ _now = threading.local()  # the pass in this thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trunk:
+class CachedPrefix:
     """A beginning whose keys are kept: its tokens, and where in the store each one's lie."""
 
     tokens: Ints
@@ -46,7 +46,7 @@ class Request:
     """A row of tokens of which the first `known` are those of a trunk."""
 
     tokens: Ints
-    trunk: Trunk
+    trunk: CachedPrefix
     known: int
 
     @property
@@ -54,7 +54,7 @@ class Request:
         return len(self.tokens) - self.known
 
 
-class Store:
+class PrefixStore:
     """Keys and values of single tokens, a row each; it grows up to `room` bytes."""
 
     def __init__(self, room: int = _ROOM) -> None:
@@ -103,7 +103,7 @@ class Store:
 class _Pass:
     """What attention needs to know of the rows of one pass."""
 
-    store: Store
+    store: PrefixStore
     before: Int[Tensor, "row context"]  # where the keys of each row's beginning lie, filled up with 0
     own: Int[Tensor, "row new"]  # which of the pass's tokens are the row's, filled up with 0
     sees: Bool[Tensor, "row new context_and_new"]
@@ -148,12 +148,12 @@ def _attend(
 
 
 @dataclass(eq=False, kw_only=True)
-class Trunks:
+class PrefixCache:
     """Log-probabilities of label words behind prompts, by a causal model that keeps what prompts share."""
 
     model: Any
-    branches: Branches
-    store: Store = field(default_factory=Store)
+    branches: LabelTree
+    store: PrefixStore = field(default_factory=PrefixStore)
     tokens_read: int = 0  # by the model, in all passes
 
     def __post_init__(self) -> None:
@@ -170,12 +170,12 @@ class Trunks:
         """Drops all that is kept."""
         self.store.used = 0
 
-    def keep(self, requests: Sequence[Request]) -> list[Trunk]:
+    def keep(self, requests: Sequence[Request]) -> list[CachedPrefix]:
         """The rows as trunks: what each has behind its own trunk is computed and kept."""
         out = []
         for request in requests:
             places = self.store.take(request.new)
-            out.append(Trunk(request.tokens, np.concatenate([request.trunk.places[: request.known], places])))
+            out.append(CachedPrefix(request.tokens, np.concatenate([request.trunk.places[: request.known], places])))
         for part in _batches(requests, self.most):
             self._run([requests[i] for i in part], [out[i] for i in part])
         if not self.store.weight and self.store.keys:
@@ -198,7 +198,9 @@ class Trunks:
         """New tokens of a pass."""
         return _TOKENS.get(self.device.type, _TOKENS["cpu"])
 
-    def _run(self, requests: Sequence[Request], trunks: Sequence[Trunk] | None) -> Float[Tensor, "row place token"]:
+    def _run(
+        self, requests: Sequence[Request], trunks: Sequence[CachedPrefix] | None
+    ) -> Float[Tensor, "row place token"]:
         """One pass: the logits behind each prompt and behind each node of the labels' words."""
         tree = self.branches if trunks is None else None
         ids, position, edges = _lay(requests, tree)
@@ -225,8 +227,8 @@ class Trunks:
         requests: Sequence[Request],
         edges: Ints,
         position: Ints,
-        tree: Branches | None,
-        trunks: Sequence[Trunk] | None,
+        tree: LabelTree | None,
+        trunks: Sequence[CachedPrefix] | None,
     ) -> _Pass:
         """The rows as attention sees them, padded to the longest; what a trunk is made of is kept."""
         known = np.asarray([request.known for request in requests], np.int64)
@@ -259,7 +261,7 @@ def column_of(edges: Ints) -> Ints:
     return np.arange(int(edges[-1])) - np.repeat(edges[:-1], np.diff(edges))
 
 
-def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: Branches | None) -> Bool[Tensor, "row query key"]:
+def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: LabelTree | None) -> Bool[Tensor, "row query key"]:
     """Among a row's own tokens: what came before, and of the labels' words the way to a node."""
     at = torch.arange(width, device=size.device)
     before = at[None, :, None] >= at[None, None]
@@ -273,7 +275,7 @@ def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: Branches | None) -> 
     return torch.where((query >= 0) & (key >= 0) & (query < nodes) & (key < nodes), way, before)
 
 
-def _lay(requests: Sequence[Request], tree: Branches | None) -> tuple[Ints, Ints, Ints]:
+def _lay(requests: Sequence[Request], tree: LabelTree | None) -> tuple[Ints, Ints, Ints]:
     """The new tokens of all rows end to end, their positions, and where each row begins."""
     nodes = () if tree is None else tree.tokens
     depths = np.asarray(() if tree is None else tree.depths, np.int64)
@@ -335,11 +337,11 @@ def can_share(model: Any) -> bool:
     )
 
 
-def common(one: Ints, other: Ints) -> int:
+def count_common(one: Ints, other: Ints) -> int:
     """How many tokens two rows begin with in common."""
     least = min(len(one), len(other))
     differ = np.flatnonzero(one[:least] != other[:least])
     return int(differ[0]) if len(differ) else least
 
 
-EMPTY = Trunk(np.empty(0, np.int64), np.empty(0, np.int64))
+EMPTY = CachedPrefix(np.empty(0, np.int64), np.empty(0, np.int64))

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from malaprop.core.text import Ints
-from malaprop.models.scorers.host_tensors import FromHost
+from malaprop.models.scorers.host_tensors import HostTensorMode
 from malaprop.models.scorers.packing import waits
 from malaprop.models.scorers.plain import Forward, in_order
 from malaprop.models.tokens.splice import Splice
@@ -100,7 +100,7 @@ class _Shape:
         self.lengths = torch.ones(self.rows, dtype=torch.int64, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.out: Tensor | None = None
-        self.brought = FromHost()
+        self.brought = HostTensorMode()
         self.fails: bool = device.type != "cuda" or any(other.fails for other in buckets._shapes.values())
 
     def answer(self, work: Splice, part: Ints) -> Float[Tensor, "text label"]:

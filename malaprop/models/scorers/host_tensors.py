@@ -12,7 +12,7 @@ _aten = torch.ops.aten
 _MOVES = {_aten.to, _aten._to_copy, _aten.type_as}
 
 
-class FromHost(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class HostTensorMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Some models make tables of positions or single numbers on the host at every pass, and a recording (CUDA graph)
     cannot hold a copy from there. They follow from the shape of a batch alone, so those of an earlier pass of the same
     shape serve as well: within `with kept:` they are collected, and after `again()` given in the same order."""
@@ -22,11 +22,11 @@ class FromHost(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._kept: list[Tensor] = []
         self._next: int | None = None  # None: collects
 
-    def again(self) -> FromHost:
+    def again(self) -> HostTensorMode:
         self._next = 0
         return self
 
-    def afresh(self) -> FromHost:
+    def afresh(self) -> HostTensorMode:
         self._kept, self._next = [], None
         return self
 

@@ -27,7 +27,7 @@ _TOKENS = 1 << 14  # of a packed batch
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Road:
+class ScorerChoice:
     """A classifier and what was found out about it when it was loaded."""
 
     model: Any

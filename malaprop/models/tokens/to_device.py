@@ -12,7 +12,7 @@ from malaprop.models.tokens.batches import is_shared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Begun:
+class PendingScores:
     """Scores on their way to the host; `ready` says when they are there."""
 
     scores: Float[Tensor, "wanted label"]
@@ -25,12 +25,12 @@ class Begun:
         return self.scores
 
 
-def send(scores: Float[Tensor, "wanted label"]) -> Begun:
+def copy_to_host(scores: Float[Tensor, "wanted label"]) -> PendingScores:
     """Begins the way to the host."""
     if not scores.is_cuda:
-        return Begun(scores=scores)
+        return PendingScores(scores=scores)
     host = torch.empty(scores.shape, pin_memory=True)
     host.copy_(scores, non_blocking=True)
     ready = torch.cuda.Event(blocking=is_shared())  # type: ignore[no-untyped-call]
     ready.record()
-    return Begun(scores=host, ready=ready)
+    return PendingScores(scores=host, ready=ready)

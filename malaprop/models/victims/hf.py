@@ -22,7 +22,7 @@ from malaprop.models.inside.states import WordStates
 from malaprop.models.inside.states import from_transformers as states_of
 from malaprop.models.precision import ROUNDING, resolve
 from malaprop.models.scorers.plain import without_padding
-from malaprop.models.scorers.select_scorer import Road
+from malaprop.models.scorers.select_scorer import ScorerChoice
 from malaprop.models.tokens.joins import best_join
 from malaprop.models.tokens.padding import ZeroWords
 from malaprop.models.tokens.pieces import at_breaks
@@ -138,18 +138,18 @@ def _settle_precision(model: Any, name: str, asked: str, where: torch.device, *,
     return "fp32" if number else resolve(asked, where, width=wide)
 
 
-def _road(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: torch.device) -> Road:
+def _road(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: torch.device) -> ScorerChoice:
     """Asks the model alone and in company."""
     pad = _padding(model, tokenizer)
     separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
     rows = pieces.rows([(text,) for text in TEXTS], frame.limit, left=frame.left)
-    road = Road(model=model, separator=separator, pad=pad, limit=frame.limit, rows=rows)
+    road = ScorerChoice(model=model, separator=separator, pad=pad, limit=frame.limit, rows=rows)
     company = Company(road.forward, rows, pad, where)
     masks = company.padding_is_masked()
     return replace(road, masks=masks, independent=masks or company.rows_are_independent())
 
 
-def _shown(road: Road, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[str, Any]:
+def _shown(road: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[str, Any]:
     """What a victim shows beside its answers, by the names of `TokenVictim`."""
     model, where, separator = road.model, road.model.device, road.separator
     embedding, last = embedding_of(model), last_linear(model)

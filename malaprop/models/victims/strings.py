@@ -162,7 +162,7 @@ class StringVictim:
             first = int(np.argmax(broken))
             value = scores[first][~np.isfinite(scores[first])][0]
             raise VictimError(
-                f"{self.name} answered with {value} for {shortened(texts[first])} "
+                f"{self.name} answered with {value} for {shorten_text(texts[first])} "
                 f"({int(broken.sum())} of {len(texts)} texts); expected a finite score for every label"
             )
         return scores
@@ -175,7 +175,7 @@ class StringVictim:
                 self.say(line)
 
 
-def shortened(text: Fields, most: int = 60) -> str:
+def shorten_text(text: Fields, most: int = 60) -> str:
     """A text as a message can show it."""
     whole = " / ".join(" ".join(value.split()) for value in text)
     return repr(whole if len(whole) <= most else whole[: most - 3] + "...")

@@ -32,7 +32,7 @@ from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.joins import Join, Joined, join
 from malaprop.models.tokens.pieces import Cut, Pieces
 from malaprop.models.tokens.splice import Frame, Splice, ship, splice
-from malaprop.models.tokens.to_device import Begun, send
+from malaprop.models.tokens.to_device import PendingScores, copy_to_host
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
 
@@ -118,11 +118,11 @@ class TokenVictim:
         return self._of(table).pieces.classes() if self.context_free else None
 
     @torch.inference_mode()
-    def begin(self, pool: Pool, wanted: Ints) -> Begun:
+    def begin(self, pool: Pool, wanted: Ints) -> PendingScores:
         if not len(wanted):
-            return Begun(scores=torch.empty(0, self.labels))
+            return PendingScores(scores=torch.empty(0, self.labels))
         plain = self._plain(self.forward)
-        return send(self._turned(self._answers(pool, wanted, self.scorer or plain, plain)))
+        return copy_to_host(self._turned(self._answers(pool, wanted, self.scorer or plain, plain)))
 
     def _turned(self, logits: Float[Tensor, "wanted any"]) -> Float[Tensor, "wanted any"]:
         return logits if self.number else logits.softmax(-1)
@@ -156,7 +156,7 @@ class TokenVictim:
         (back,) = ship(torch.device(self.device), np.argsort(np.concatenate([some, rest])))
         return torch.cat(answers)[back]
 
-    def finish(self, begun: Begun) -> Floats:
+    def finish(self, begun: PendingScores) -> Floats:
         return self._checked(begun.wait().numpy())
 
     @torch.inference_mode()

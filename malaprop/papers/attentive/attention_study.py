@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import DataError, SettingError
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import attack_share, slug
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from malaprop.data.base import Dataset
     from malaprop.features.explain.record import AttentionRecord
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 SHOWN = 1  # texts in figures, of each victim
 _CHUNK = 256  # texts asked at a time
@@ -43,7 +43,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredRightly:
+class CorrectlyClassified:
     """The texts that all victims answer rightly, and how each numbers its labels."""
 
     ids: tuple[str, ...]
@@ -76,9 +76,9 @@ class AttentionStudy:
     draws: int = opt(200, "Draws of each simulation of Theorem 1; 0: none.", min=0)
     texts: Selection = Selection(n=100)
     width: int = width_option()
-    where: Where = Where()
-    spending: Spending = Spending()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    spending: BudgetOptions = BudgetOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def attack(self) -> Attack:
@@ -99,7 +99,9 @@ class AttentionStudy:
         from malaprop.frame.tasks.task import Task
 
         everyone = {spec: spec for spec in self.models}
-        yield Task(name="texts", work=self.choose, output=JsonFile(AnsweredRightly), victims=everyone, reads=self.read)
+        yield Task(
+            name="texts", work=self.choose, output=JsonFile(CorrectlyClassified), victims=everyone, reads=self.read
+        )
         if self.draws:
             yield Task(name="theorem", work=self.simulate, output=JsonFile(AttentionRecord), after=("texts",))
         for spec in self.models:
@@ -121,7 +123,7 @@ class AttentionStudy:
         del inputs
         return {"data": self.unseen()}
 
-    def choose(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def choose(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The first texts, in the order of the seed, to which every victim gives the true label."""
         from malaprop.core.capability import Capability, check
         from malaprop.core.score import winners
@@ -148,7 +150,7 @@ class AttentionStudy:
             raise DataError(f"no text of {whole.name} is answered rightly by all models; give better models")
         chosen = tuple(kept[:most])
         yield Note(f"{len(chosen)} texts that all of {len(victims)} models answer rightly")
-        yield AnsweredRightly(ids=chosen, victims={spec: Labelled.of(victim) for spec, victim in victims.items()})
+        yield CorrectlyClassified(ids=chosen, victims={spec: Labelled.of(victim) for spec, victim in victims.items()})
 
     def chosen(self, inputs: Inputs) -> Dataset:
         """The texts that are attacked."""
@@ -165,11 +167,11 @@ class AttentionStudy:
     def read_both(self, spec: str, inputs: Inputs) -> Inputs:
         return {"data": self.chosen(inputs), "examples": self.examples(spec, inputs)}
 
-    def run(self, spec: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def run(self, spec: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         target = desk.victim(inputs[spec])
         yield from attack_share(desk, self.attack, target, share, seed=self.texts.seed, width=self.width)
 
-    def look(self, spec: str, run: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def look(self, spec: str, run: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """One victim under its own adversarial texts and under edits that all share, as a record of it alone."""
         from malaprop.core.capability import Capability
         from malaprop.features.explain.attention import edit_one_word, over_texts, pairs_of, sight
@@ -195,7 +197,7 @@ class AttentionStudy:
             bounds=() if bound is None else (bound,),
         )  # fmt: skip
 
-    def simulate(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def simulate(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Theorem 1 on random vectors, as a record of its bounds alone."""
         from malaprop.features.explain.record import AttentionRecord
         from malaprop.papers.attentive.theorem import simulate_all

@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import DataError, RecordError
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_tasks import Examined, attack_share, examine, is_trained_here, name_models, settings_of
+from malaprop.frame.study.shared_tasks import (
+    CorrectTexts,
+    attack_share,
+    find_correct_texts,
+    is_trained_here,
+    name_models,
+    settings_of,
+)
 from malaprop.frame.study.study import View
 from malaprop.frame.study.training_tasks import train_named
 from malaprop.frame.study.vocabulary import SEVERAL
@@ -21,7 +28,7 @@ from malaprop.frame.study.vocabulary import SEVERAL
 if TYPE_CHECKING:
     from malaprop.data.base import Dataset
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.attentive.oneword import OneWordDesign, Texts
     from malaprop.papers.attentive.oneword_record import OneWordRecord
 
@@ -73,9 +80,9 @@ class OneWord:
     )
     texts: Selection = Selection(n=100)
     width: int = width_option()
-    where: Where = Where()
-    spending: Spending = Spending()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    spending: BudgetOptions = BudgetOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def specs(self) -> dict[str, Any]:
@@ -121,7 +128,7 @@ class OneWord:
             if is_trained_here(spec):
                 yield Task(name=model, work=partial(self.train, name), output=OwnFolder())
             yield Task(
-                name=f"examined/{name}", work=partial(self.examine, model), output=JsonFile(Examined),
+                name=f"examined/{name}", work=partial(self.examine, model), output=JsonFile(CorrectTexts),
                 reads=self.read, holds=(name,), **self._given(name),
             )  # fmt: skip
         examined = tuple(f"examined/{name}" for name in self.specs)
@@ -149,27 +156,27 @@ class OneWord:
         del inputs
         return {"test": self.test()}
 
-    def train(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train(self, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.frame.tasks.outputs import Note
-        from malaprop.zoo.train import Given
+        from malaprop.zoo.train import TrainingInput
 
         del inputs
         spec, parts = self.specs[name], desk.keep("parts of the data", self.texts.splits)
-        given = Given(settings=settings_of(spec, self.fitting))
+        given = TrainingInput(settings=settings_of(spec, self.fitting))
         card = train_named(desk, spec, parts, desk.folder, given=given, seed=self.texts.seed)
         yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
 
-    def examine(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
-        yield examine(desk.victim(inputs[model]), inputs["test"])
+    def examine(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
+        yield find_correct_texts(desk.victim(inputs[model]), inputs["test"])
 
-    def choose(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def choose(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The first texts that every model answers correctly."""
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.attentive.oneword import Texts, common
 
         del desk
         test: Dataset = inputs["test"]
-        seen: dict[str, Examined] = {name: inputs[f"examined/{name}"] for name in self.specs}
+        seen: dict[str, CorrectTexts] = {name: inputs[f"examined/{name}"] for name in self.specs}
         ids, many = common(
             {name: one.right for name, one in seen.items()}, [e.id for e in test], self.texts.n or len(test)
         )
@@ -192,7 +199,7 @@ class OneWord:
         ids = set(chosen.ids)
         return replace(test, examples=tuple(e for e in test if e.id in ids))
 
-    def attack(self, name: str, recipe: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack(self, name: str, recipe: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.core.capability import Capability
         from malaprop.frame.runs.make_attack import recipe as make
         from malaprop.frame.tasks.outputs import Skipped

@@ -87,7 +87,7 @@ def _word(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ClaimStep:
     """What makes one record, for each size.
 
     In settings {here} is the step's folder, {root} the one that holds all steps, {jobs} how many processes may work.
@@ -151,5 +151,5 @@ class Paper:
 
     letter: str
     title: str
-    steps: tuple[Step, ...] = field(default=())
+    steps: tuple[ClaimStep, ...] = field(default=())
     claims: tuple[Claim, ...] = field(default=())

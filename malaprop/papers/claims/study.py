@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.assets.measures import why_not
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, SettingError, plain
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import View
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.outputs import Add
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
-    from malaprop.papers.claims.claim import Claim, Paper, Reading, Step
+    from malaprop.frame.tasks.worker_context import WorkerContext
+    from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading
     from malaprop.papers.claims.record import ClaimRow, ClaimsRecord
 
 DONE = "done.json"
@@ -73,16 +73,16 @@ class Reproduce:
         None, "The longest time of one command, in minutes; the next call continues it.", min=0, free=True
     )
     jobs: int = opt(2, "The value of --jobs for commands that have it.", min=1, free=True)
-    saving: Saving = Saving()
+    saving: OutputOptions = OutputOptions()
 
     def __post_init__(self) -> None:
         if self.read and self.saving.out is None:
             raise SettingError("--read needs the --out of what was run")
 
     @property
-    def where(self) -> Where:
+    def where(self) -> RunOptions:
         """Steps are done one after the other, each in a process of its own."""
-        return Where()
+        return RunOptions()
 
     def check(self) -> None:
         from malaprop.papers.claims.claim import SIZES
@@ -97,7 +97,7 @@ class Reproduce:
 
     # --- what is done
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[ClaimStep]:
         """What the claims are read from at this size, as far as it is asked for, each behind what it needs."""
         found = steps_of(choose_claims(self.ids), self.size)
         return [step for step in found if not self.only or any(f"{step.name}/".startswith(f"{o}/") for o in self.only)]
@@ -113,7 +113,7 @@ class Reproduce:
                 after=tuple(name for name in step.needs if name in names),
             )  # fmt: skip
 
-    def do(self, step: Step, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def do(self, step: ClaimStep, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Runs the commands that have not ended well before, up to the first that fails."""
         from malaprop.frame.tasks.outputs import Skipped
 
@@ -249,7 +249,7 @@ class Reproduce:
 class CommandsDone:
     """The commands of a step that have ended well, in done.json; how many processes they had does not matter."""
 
-    step: Step
+    step: ClaimStep
     size: str
 
     def done(self, folder: Path) -> bool:
@@ -355,9 +355,9 @@ def choose_claims(ids: Sequence[str]) -> list[tuple[Paper, Claim]]:
     return [pair for key, pair in known.items() if key in wanted]
 
 
-def steps_of(chosen: Sequence[tuple[Paper, Claim]], size: str | None = None) -> list[Step]:
+def steps_of(chosen: Sequence[tuple[Paper, Claim]], size: str | None = None) -> list[ClaimStep]:
     """What these claims are read from, at any size or at this one, each once and after what it needs."""
-    found: dict[str, Step] = {}
+    found: dict[str, ClaimStep] = {}
 
     def add(paper: Paper, name: str) -> None:
         step = next(step for step in paper.steps if step.name == name)

@@ -11,13 +11,13 @@ import torch
 from malaprop.core.errors import CapabilityError
 from malaprop.core.text import Text
 from malaprop.features.hardening.added_rows import append_rows
-from malaprop.features.hardening.model_in_training import _Itself, itself
+from malaprop.features.hardening.model_in_training import RankerInTraining, rank_by_model_in_training
 from malaprop.frame.runs.defended import Counters, cut_up
 from malaprop.papers.firebert.important import Side
 from malaprop.papers.firebert.switch import Switch, SwitchChoice
 from malaprop.training.splits import Splits
 from malaprop.zoo.gradients.word_sizes import token_gradients
-from malaprop.zoo.train import Job
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 _KEPT = 1 << 16  # texts whose important words are kept, some kilobytes each
@@ -70,16 +70,16 @@ class Fact:
             f"{self.candidates} neighbours{compared}, {by} (FACT)"
         )
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
         return Hooks(batch=Injected(job=job, data=data, switch=self.switch, ranker=self._ranker(job)))
 
-    def _ranker(self, job: Job) -> Any:
+    def _ranker(self, job: TrainingJob) -> Any:
         if self.ranker:
             from malaprop.frame.runs.victims import victim
 
             device = str(next(job.model.parameters()).device)
             return victim(self.ranker, device=device, precision="fp32")
-        found = itself(job)
+        found = rank_by_model_in_training(job)
         if token_gradients(found) is None:
             raise CapabilityError(
                 "harden fact ranks words by gradients, and this model's word vectors depend on the words around them; "
@@ -92,7 +92,7 @@ class Fact:
 class Injected:
     """Adds to a batch other wordings of its texts, behind them; what a fixed ranker says of a text is kept."""
 
-    job: Job
+    job: TrainingJob
     data: Splits
     switch: Switch
     ranker: Any
@@ -110,7 +110,7 @@ class Injected:
         return append_rows(batch, self.job.rows(texts), of, self.job.parts[0].pad) if texts else batch
 
     def _chosen(self, rows: list[int]) -> list[SwitchChoice]:
-        if isinstance(self.ranker, _Itself):
+        if isinstance(self.ranker, RankerInTraining):
             return self._weighed(rows)
         if len(self._choices) > _KEPT:
             self._choices.clear()

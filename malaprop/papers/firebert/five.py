@@ -161,7 +161,7 @@ class FiveReader:
         if self.scorer is not None:
             full = int(lengths.min()) == ids.shape[1]
             return self.scorer.shifted(ids, None if full else lengths, (rows, places), shift)
-        with shifted_in(self.gradients.embedding, (rows, places), shift):
+        with shift_embedding(self.gradients.embedding, (rows, places), shift):
             return self.gradients.forward(ids, lengths)
 
     def _dim(self) -> int:
@@ -170,7 +170,7 @@ class FiveReader:
 
 
 @contextmanager
-def shifted_in(
+def shift_embedding(
     embedding: nn.Module, at: tuple[Int[Tensor, " shift"], Int[Tensor, " shift"]], by: Float[Tensor, "shift dim"]
 ) -> Iterator[None]:
     """Inside, what the embedding gives has these vectors added at (row, place)."""

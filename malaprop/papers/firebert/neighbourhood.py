@@ -20,7 +20,7 @@ from malaprop.features.defending.evaluation_record import Neighbourhood, Neighbo
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate
 from malaprop.models.gradients.tokens import TokenGradients, padded
-from malaprop.papers.firebert.five import shifted_in
+from malaprop.papers.firebert.five import shift_embedding
 from malaprop.zoo.gradients.word_sizes import token_gradients
 
 Layout = Literal["pca", "tsne"]
@@ -144,7 +144,7 @@ def _fields(
             continue
         vectors = np.concatenate([cloud[0] for cloud in clouds if cloud])
         labels = [label for cloud in clouds if cloud for label in winners(cloud[1]).tolist()]
-        place = laid_out(vectors, layout, seed)
+        place = project_vectors(vectors, layout, seed)
         made = zip(place.tolist(), labels, [False] * points + [True] * points, strict=True)
         dots = tuple((round(x, 4), round(y, 4), label, ours) for (x, y), label, ours in made)
         out.append(NoiseField(model=name, noise=noise, how=layout, points=dots))
@@ -165,12 +165,12 @@ def _cloud(
     shift = generator(seed, "cloud", *spot.text.values()).normal(0, noise, (points, len(own)))
     rows = torch.arange(points, device=ids.device)
     moved = torch.from_numpy(shift).float().to(ids.device)
-    with shifted_in(gradients.embedding, (rows, torch.full_like(rows, at)), moved):
+    with shift_embedding(gradients.embedding, (rows, torch.full_like(rows, at)), moved):
         scores = gradients.forward(ids, lengths).float().softmax(-1).cpu().numpy()
     return own[None] + shift, scores
 
 
-def laid_out(vectors: NDArray[np.float64], layout: Layout, seed: int) -> NDArray[np.float64]:
+def project_vectors(vectors: NDArray[np.float64], layout: Layout, seed: int) -> NDArray[np.float64]:
     """Two numbers a vector: along the two directions in which they differ most, or by t-SNE."""
     if layout == "pca":
         centred = vectors - vectors.mean(0)

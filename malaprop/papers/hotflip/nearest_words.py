@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NEAREST = 5
 
 
-def edited_words(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
+def find_edited_words(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
     """Words of successes and what became of them, in lower case, each pair once, the most frequent first."""
     counts = Counter(
         (edit.before.lower(), edit.after.lower()) for o in outcomes if o.status == "success" for edit in o.edits

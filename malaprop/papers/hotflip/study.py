@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import attack_share, epoch_line
@@ -20,7 +20,7 @@ from malaprop.frame.study.training_tasks import train_named
 if TYPE_CHECKING:
     from malaprop.data.base import Examples
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.hotflip.record import HotFlipRecord
     from malaprop.papers.hotflip.summary import Cell, HotFlipDesign
 
@@ -65,9 +65,9 @@ class HotFlip:
     )
     texts: Selection = Selection(n=760)
     width: int = width_option()
-    where: Where = Where()
-    spending: Spending = Spending()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    spending: BudgetOptions = BudgetOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def design(self) -> HotFlipDesign:
@@ -107,16 +107,16 @@ class HotFlip:
                 alone=cell.few,
             )  # fmt: skip
 
-    def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """One model, plainly or hardened."""
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.frame.tasks.outputs import Note
-        from malaprop.zoo.train import Given
+        from malaprop.zoo.train import TrainingInput
 
         del inputs
         parts = desk.keep("parts of the data", self.texts.splits)
         card = train_named(
-            desk, self.model, parts, desk.folder, given=Given(settings=self.training), seed=self.texts.seed,
+            desk, self.model, parts, desk.folder, given=TrainingInput(settings=self.training), seed=self.texts.seed,
             hardening=None if model == PLAIN else Hardening(model, defence(model, self.closes)),
             listen=lambda epoch: desk.note(epoch_line(epoch)),
         )  # fmt: skip
@@ -133,7 +133,7 @@ class HotFlip:
         about = About(name=card.name, labels=len(card.labels), label_names=card.labels)
         return agree(texts.examples(trains=True), about)
 
-    def attack(self, cell: Cell, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack(self, cell: Cell, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """One attack. Times of a few texts are compared: what is done once, at the first batch, is no part of them."""
         from malaprop.frame.runs.local import run
         from malaprop.frame.runs.make_attack import recipe

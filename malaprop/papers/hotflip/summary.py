@@ -12,7 +12,7 @@ from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.records.summary import Rate, Spread, Summary
 from malaprop.papers.hotflip.confidence import curve, success_at
-from malaprop.papers.hotflip.nearest_words import edited_words, neighbours
+from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
 from malaprop.papers.hotflip.operations import OPERATIONS, changed_characters, of_outcome
 from malaprop.papers.hotflip.record import Economy, Hardened, HotFlipChange, HotFlipRecord
 from malaprop.training.card import read_card
@@ -89,7 +89,7 @@ def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -
         for search in SEARCHES
     }
     beam = runs["beam"]
-    pairs = edited_words(o for outcomes in beam.values() for o in outcomes)
+    pairs = find_edited_words(o for outcomes in beam.values() for o in outcomes)
     table, moved = neighbours(root / "models" / PLAIN, pairs, device=device)
     return HotFlipRecord(
         model=read_card(root / "models" / PLAIN).zoo.name,

@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from malaprop.features.hardening.character_batches import Signs, Spelling, char_gradients, spelling
 from malaprop.features.hardening.character_models import check_share, counts, reads_characters, usable_in
-from malaprop.models.padded_rows import settled
+from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.training.splits import Splits
 from malaprop.zoo.blocks.charwords import CharWords
-from malaprop.zoo.gradients.characters import Slopes, flipped, gains, plain_words, respelled, vectors
-from malaprop.zoo.train import Job
+from malaprop.zoo.gradients.characters import Slopes, gains, make_flips, plain_words, score_respelled, vectors
+from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
 
@@ -39,18 +39,20 @@ class HotFlipTraining:
         apart = ", one a word at most" if self.once else ""
         return f"half of the loss on texts with {flips}{apart} (HotFlip)"
 
-    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+    def hooks(self, job: TrainingJob, data: Splits) -> Hooks:  # noqa: ARG002
         usable = usable_in(reads_characters(job.model))
-        return Hooks(loss=lambda model, batch: flipped_loss(model, batch, self, usable))
+        return Hooks(loss=lambda model, batch: loss_with_flips(model, batch, self, usable))
 
 
-def flipped_loss(model: Any, batch: Batch, how: HotFlipTraining, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
+def loss_with_flips(
+    model: Any, batch: Batch, how: HotFlipTraining, usable: Bool[Tensor, " symbol"]
+) -> Float[Tensor, ""]:
     """Mean of the losses on the texts and on the flipped texts.
 
     The first is walked back here: one backward pass gives the gradients of the weights and says which flips are best.
     """
     words: CharWords = model.embedding
-    ids, lengths = settled(batch.ids, batch.lengths)
+    ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
     usable = usable.to(ids.device)
     spelled = spelling(words, ids)
     read = spelled.vectors(words)
@@ -59,7 +61,7 @@ def flipped_loss(model: Any, batch: Batch, how: HotFlipTraining, usable: Bool[Te
     clean.backward()  # type: ignore[no-untyped-call]
     assert read.grad is not None
     changed = best_flips(words, spelled, read.grad, how.r, usable, how.once)
-    flips = functional.cross_entropy(respelled(model, changed, ids, lengths).float(), batch.labels) / 2
+    flips = functional.cross_entropy(score_respelled(model, changed, ids, lengths).float(), batch.labels) / 2
     return clean.detach() + flips
 
 
@@ -76,4 +78,4 @@ def best_flips(
     slopes = Slopes(char_gradients(words, spelled, towards), torch.empty(0), spelled.everywhere)
     open_ = plain_words(slopes.signs, usable)
     found = gains(slopes, vectors(words), usable, open_, ("flip",))
-    return flipped(found, counts(slopes.signs, open_, r), once=once)
+    return make_flips(found, counts(slopes.signs, open_, r), once=once)

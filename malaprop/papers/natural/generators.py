@@ -13,7 +13,7 @@ import torch
 from malaprop.data.images import ImageSet
 from malaprop.papers.natural.images import predictions
 from malaprop.papers.natural.models import quality
-from malaprop.papers.natural.models.image_classifier_training import Schooling, fit
+from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, fit
 from malaprop.papers.natural.models.image_classifiers import LeNet
 from malaprop.papers.natural.models.image_victim import ImageVictim, of_network
 from malaprop.papers.natural.models.imageplan import ImagePlan
@@ -93,9 +93,9 @@ def count_greys(data: ImageSet) -> float:
     return float(len(np.unique(data.images[:1000])))
 
 
-def plan_judge(data: ImageSet) -> Schooling:
+def plan_judge(data: ImageSet) -> ImageTrainingSettings:
     """How a judge is trained."""
-    return Schooling(kind="lenet", epochs=3 if len(data) > 20_000 else 8)
+    return ImageTrainingSettings(kind="lenet", epochs=3 if len(data) > 20_000 else 8)
 
 
 def judge(data: ImageSet, *, seed: int, device: str, quiet: bool = True) -> ImageVictim:

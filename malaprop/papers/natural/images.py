@@ -14,29 +14,29 @@ from malaprop.core import png
 from malaprop.core.score import Floats, winner, winners
 from malaprop.data.images import Images, ImageSet
 from malaprop.engine.service import Batched, Service
-from malaprop.papers.natural.latent_target import Ground
+from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.image_victim import ImageVictim
 from malaprop.papers.natural.models.images import ImageManifold
 from malaprop.papers.natural.models.quality import root_mean_square
 from malaprop.papers.natural.record import Find
-from malaprop.papers.natural.search.service import Looks, OtherLabel
+from malaprop.papers.natural.search.service import LatentService, OtherLabel
 
 STRIP = 8  # pictures from the start to the adversary
 UNKNOWN = -1  # the label of a victim that was not heard
 
 
-def lay_ground(data: ImageSet, manifold: ImageManifold, refine: int = 0) -> Ground:
+def make_image_data(data: ImageSet, manifold: ImageManifold, refine: int = 0) -> LatentData:
     """Where the searches of images start; `refine` gradient steps bring each start nearer to its image."""
     starts = manifold.invert(data.images)
     starts = manifold.refine(data.images, starts, refine) if refine else starts
-    return Ground(items=data, ids=data.ids, starts=starts, returned=manifold.pictures(starts))
+    return LatentData(items=data, ids=data.ids, starts=starts, returned=manifold.pictures(starts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageTarget:
     """A classifier of images. `labels` false: also images that it has wrong, as no label is looked at."""
 
-    ground: Ground
+    ground: LatentData
     manifold: ImageManifold
     victim: ImageVictim
     judge: ImageVictim | None = None
@@ -54,7 +54,7 @@ class ImageTarget:
         return root_mean_square(self.ground.returned, self.data.images)
 
     def services(self) -> dict[str, Service]:
-        looks = Looks(manifold=self.manifold, victim=self.victim, batch=self.batch)
+        looks = LatentService(manifold=self.manifold, victim=self.victim, batch=self.batch)
         items = Batched(lambda some: list(self.victim(np.stack(some))), key=lambda image: image.tobytes(), remember=0)
         return {"latent": looks, "verify": looks, "items": items}
 

@@ -11,13 +11,13 @@ from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Service
-from malaprop.papers.natural.search.confirmed import CAP, Catch, hunt
+from malaprop.papers.natural.search.confirmed import CAP, LatentSuccess, search_confirmed
 from malaprop.papers.natural.search.manifold import Goal
 from malaprop.papers.natural.search.probe import LatentSearch
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ground:
+class LatentData:
     """What all victims of a study share: items, where their searches start, and what those points generate."""
 
     items: Any  # an ImageSet, or a Dataset of texts
@@ -34,7 +34,7 @@ class LatentTarget(Protocol):
     """A victim, and how its items are shown to it and written down. Items are named by their place in the ground."""
 
     @property
-    def ground(self) -> Ground: ...
+    def ground(self) -> LatentData: ...
 
     def services(self) -> dict[str, Service]:
         """`latent` and `verify` judge clouds of points; `items` answers what the victim reads."""
@@ -56,7 +56,7 @@ class LatentTarget(Protocol):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Quest:
+class LatentRun:
     """One victim under one search; what an item gives depends on the seed and its id alone."""
 
     target: LatentTarget
@@ -81,13 +81,13 @@ class Quest:
             if line.status == "skipped":
                 return line
             rng = generator(self.seed, "latent", line.id)
-            catch = yield from hunt(self.search, target.ground.starts[at], goal, rng, cap=self.cap)
+            catch = yield from search_confirmed(self.search, target.ground.starts[at], goal, rng, cap=self.cap)
             line = replace(line, asked=catch.asked, reason=catch.reason or None)
             return (yield from self._confirm(at, line, goal, catch))
         except ServiceFailed as error:
             return replace(line, status="error", reason=str(error))
 
-    def _confirm(self, at: int, line: Any, goal: Goal, catch: Catch) -> Steps[Any]:
+    def _confirm(self, at: int, line: Any, goal: Goal, catch: LatentSuccess) -> Steps[Any]:
         """The adversary is written and its answer asked anew; both must still reach the goal."""
         if catch.point is None or catch.distance is None:
             return replace(line, status="error" if catch.failed else "failed")

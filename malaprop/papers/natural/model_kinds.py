@@ -11,7 +11,7 @@ from malaprop.frame.study.model_kinds import OF_TEXTS, ModelKind, TrainingReques
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
 
 
 GENERATORS, CLASSIFIERS = ("wgan", "vae"), ("lenet", "mlp", "forest")
@@ -24,7 +24,7 @@ def _read_sentences(asked: TrainingRequest) -> Inputs:
     return {"sentences": corpus(asked.texts.name, partial(load, text=asked.texts.text, label=asked.texts.label))}
 
 
-def _train_sentences(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+def _train_sentences(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.papers.natural.models.sentencetraining import train_sentences
 
     return train_sentences(
@@ -64,7 +64,7 @@ def _generator_plan(asked: TrainingRequest) -> Any:
     return call(ImagePlan, {"kind": spec, **asked.beginning.settings}, f"the {spec}")
 
 
-def _train_generator(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+def _train_generator(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.papers.natural.generators import train_on
 
     learn, test = inputs["images"]
@@ -83,15 +83,15 @@ def _train_generator(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder:
 
 def _classifier_plan(asked: TrainingRequest) -> Any:
     from malaprop.core.settings import call
-    from malaprop.papers.natural.models.image_classifier_training import Schooling
+    from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings
 
     spec, settings = asked.spec.lower(), dict(asked.beginning.settings)
     if isinstance(widths := settings.get("widths"), int):
         settings["widths"] = (widths,)
-    return call(Schooling, {"kind": spec, **settings}, f"the {spec}")
+    return call(ImageTrainingSettings, {"kind": spec, **settings}, f"the {spec}")
 
 
-def _train_classifier(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+def _train_classifier(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.papers.natural.models.image_classifier_training import train
 
     plan = _classifier_plan(asked)

@@ -10,14 +10,14 @@ import numpy as np
 from malaprop.core.seeds import generator
 from malaprop.models.tokens.vocab import tokens
 from malaprop.papers.natural.models.sentencemodel import SentenceModel
-from malaprop.papers.natural.models.sentences import dressed
+from malaprop.papers.natural.models.sentences import restore_case
 from malaprop.papers.natural.search.probe import noise
 from malaprop.papers.natural.text_record import SentenceAround
 
 _SHELLS = 12
 
 
-def around(
+def perturb_sentence(
     model: SentenceModel,
     sentences: Sequence[str],
     starts: np.ndarray,
@@ -39,6 +39,6 @@ def around(
             if fresh:
                 best = min(fresh, key=lambda item: (-fresh[item], item))
                 seen.add(tuple(tokens(best)))
-                near.append((round(high, 4), dressed(best, sentence)))
-        found.append(SentenceAround(original=sentence, returned=dressed(returned, sentence), near=tuple(near)))
+                near.append((round(high, 4), restore_case(best, sentence)))
+        found.append(SentenceAround(original=sentence, returned=restore_case(returned, sentence), near=tuple(near)))
     return tuple(found)

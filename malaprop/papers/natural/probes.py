@@ -10,7 +10,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import word_pattern
 from malaprop.models.tokens.vocab import tokens
 from malaprop.papers.natural.alignment import translations
-from malaprop.papers.natural.textlooks import Passes
+from malaprop.papers.natural.textlooks import SentenceGoal
 
 WORD, VERB, BOTH = "word-appears", "verb-dropped", "verb-dropped:both"
 _FORMS = "is are was were be been being am do does did has have had will would"
@@ -83,7 +83,7 @@ def parse(text: str) -> str:
     raise SettingError(f"--probe takes {WORD}:WORD, {VERB} or {BOTH}, got {text!r}")
 
 
-def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Passes:
+def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) -> SentenceGoal:
     """A probe by name; `pairs` of source and translation say what verbs become, `sentences` which words are verbs."""
     word = parse(text)
     if word:

@@ -13,19 +13,19 @@ from malaprop.core.victim import Fields, Victim
 from malaprop.data.base import Dataset
 from malaprop.engine.service import Batched, Service
 from malaprop.papers.natural.edits import apart
-from malaprop.papers.natural.latent_target import Ground
+from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.sentencemodel import SentenceModel
-from malaprop.papers.natural.models.sentences import dressed
+from malaprop.papers.natural.models.sentences import restore_case
 from malaprop.papers.natural.text_record import SentenceTurn
-from malaprop.papers.natural.textlooks import Otherwise, Passes, Probed, Relative, SentenceCase, TextLooks
+from malaprop.papers.natural.textlooks import Otherwise, Probed, Relative, SentenceCase, SentenceGoal, TextLooks
 
 
-def lay_ground(data: Dataset, model: SentenceModel, refine: int = 0, notes: tuple[str, ...] = ()) -> Ground:
+def make_sentence_data(data: Dataset, model: SentenceModel, refine: int = 0, notes: tuple[str, ...] = ()) -> LatentData:
     """Where the searches of sentences start; `refine` gradient steps bring each start nearer to its sentence."""
     sentences = [sentence_of(example) for example in data]
     starts = model.refine(sentences, model.invert(sentences), steps=refine)
-    made = [dressed(item, own) for item, own in zip(model.generate(starts), sentences, strict=True)]
-    return Ground(items=data, ids=tuple(e.id for e in data), starts=starts, returned=made, notes=notes)
+    made = [restore_case(item, own) for item, own in zip(model.generate(starts), sentences, strict=True)]
+    return LatentData(items=data, ids=tuple(e.id for e in data), starts=starts, returned=made, notes=notes)
 
 
 def place(example: Example) -> int:
@@ -78,7 +78,7 @@ class Translated:
     """A translator asked for translations, which a probing function looks at."""
 
     translate: Callable[[Sequence[str]], Sequence[str]]
-    probe: Passes
+    probe: SentenceGoal
     fingerprint: str = ""
 
     def answer(self, texts: list[Fields]) -> list[str]:
@@ -104,7 +104,7 @@ class Translated:
         probe = self._beside(own, answer)
         return probe.hopeless if isinstance(probe, Relative) else ""
 
-    def _beside(self, source: str, translation: str) -> Passes:
+    def _beside(self, source: str, translation: str) -> SentenceGoal:
         return self.probe.beside(source, translation) if isinstance(self.probe, Relative) else self.probe
 
 
@@ -112,7 +112,7 @@ class Translated:
 class SentenceTarget:
     """A classifier or a translator; `examples` are the ground's, as the victim numbers labels and reads fields."""
 
-    ground: Ground
+    ground: LatentData
     examples: Sequence[Example]
     model: SentenceModel
     asked: Classified | Translated

@@ -10,8 +10,8 @@ from malaprop.core.errors import SettingError
 from malaprop.data.images import ImageSet
 from malaprop.frame.records.summary import Rate, Spread
 from malaprop.papers.natural.images import ImageTarget
-from malaprop.papers.natural.latent_target import Ground, Quest
-from malaprop.papers.natural.models.image_classifier_training import Schooling, accurate, fit
+from malaprop.papers.natural.latent_target import LatentData, LatentRun
+from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, accurate, fit
 from malaprop.papers.natural.models.image_victim import of_network
 from malaprop.papers.natural.models.images import ImageManifold
 from malaprop.papers.natural.record import SweepDot, Tried
@@ -21,15 +21,15 @@ from malaprop.papers.natural.search.probe import LatentSearch
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
 _LITTLE = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 _DECAY = (0.0, 0.1, 1.0)
-_Named = tuple[str, tuple[str, Schooling]]  # a classifier's name, its group and its training
+_Named = tuple[str, tuple[str, ImageTrainingSettings]]  # a classifier's name, its group and its training
 
 
-def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, Schooling]]:
+def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, ImageTrainingSettings]]:
     """`many` classifiers by name, each with its group: hidden width 2 to 1024, dropout 0.9 to 0, and variants.
 
     The three groups take turns, so that a small number holds some of each.
     """
-    plain = Schooling(kind="mlp", epochs=epochs, batch=batch)
+    plain = ImageTrainingSettings(kind="mlp", epochs=epochs, batch=batch)
     widths = [(f"width {w}", ("width", replace(plain, widths=(w,)))) for w in (2**k for k in range(1, 11))]
     drops = [
         (f"dropout {d / 10:g}", ("dropout", replace(plain, widths=(64,), dropout=d / 10))) for d in range(9, -1, -1)
@@ -59,7 +59,7 @@ def _thinned(group: list[_Named], many: int) -> list[_Named]:
 
 def _apart(groups: list[list[_Named]]) -> list[list[_Named]]:
     """A classifier that two groups hold, as width 64 without dropout, is left in the first alone."""
-    given: set[Schooling] = set()
+    given: set[ImageTrainingSettings] = set()
     out = []
     for group in groups:
         out.append([entry for entry in group if entry[1][1] not in given])
@@ -82,7 +82,7 @@ class SweepEntry:
 
     id: str
     group: str
-    plan: Schooling
+    plan: ImageTrainingSettings
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,7 +91,7 @@ class AccuracySweep:
 
     learn: ImageSet
     test: ImageSet
-    ground: Ground
+    ground: LatentData
     manifold: ImageManifold
     search: LatentSearch
     refine: int = 0  # steps that the ground was refined by
@@ -102,7 +102,7 @@ class AccuracySweep:
     device: str = "cpu"
     quiet: bool = True
 
-    def settings(self, plan: Schooling) -> str:
+    def settings(self, plan: ImageTrainingSettings) -> str:
         """All that a classifier's figures depend on."""
         ids = sha256("\n".join(self.ground.ids).encode()).hexdigest()[:12]
         return (
@@ -111,7 +111,7 @@ class AccuracySweep:
             f"generator {self.manifold.fingerprint}"
         )
 
-    def dot(self, name: str, group: str, plan: Schooling) -> SweepDot:
+    def dot(self, name: str, group: str, plan: ImageTrainingSettings) -> SweepDot:
         """One classifier; its labels play no part in its searches, as in the paper."""
         net, _ = fit(plan, self.learn, seed=self.seed, device=self.device, quiet=self.quiet)
         victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
@@ -119,7 +119,7 @@ class AccuracySweep:
         target = ImageTarget(
             ground=self.ground, manifold=self.manifold, victim=victim, batch=self.batch, labels=False, drawn=False
         )
-        quest = Quest(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
+        quest = LatentRun(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
         accuracy = Rate(int(right.sum()), len(right))
         tried = Tried.of(quest.run(), victim=name, search="", settings="", accuracy=accuracy)
         return SweepDot(

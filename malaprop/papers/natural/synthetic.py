@@ -17,8 +17,8 @@ from malaprop.engine.drive import drive
 from malaprop.frame.records.summary import Spread
 from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
 from malaprop.papers.natural.record import Synthetic
-from malaprop.papers.natural.search.confirmed import Catch, hunt
-from malaprop.papers.natural.search.service import Looks
+from malaprop.papers.natural.search.confirmed import LatentSuccess, search_confirmed
+from malaprop.papers.natural.search.service import LatentService
 from malaprop.papers.natural.search.shrinking import Shrinking
 
 BORDER = 0.6
@@ -83,10 +83,10 @@ def show(many: int = 40, *, seed: int = 0, steps: int = 1500) -> Synthetic:
     origins = below[rng.permutation(len(below))[:many]]
     found: list[NDArray[np.float32]] = []
     for manifold in (learned, _Plane()):
-        looks = Looks(manifold=manifold, victim=_height)
+        looks = LatentService(manifold=manifold, victim=_height)
         starts = manifold.invert(origins)
-        jobs = [(i, hunt(_SEARCH, z, _above, generator(seed, str(i)))) for i, z in enumerate(starts)]
-        caught: dict[int, Catch] = dict(drive(jobs, {"latent": looks, "verify": looks}, width=many))
+        jobs = [(i, search_confirmed(_SEARCH, z, _above, generator(seed, str(i)))) for i, z in enumerate(starts)]
+        caught: dict[int, LatentSuccess] = dict(drive(jobs, {"latent": looks, "verify": looks}, width=many))
         points = [caught[i].point for i in range(len(origins))]
         found.append(manifold.generate(np.asarray([p for p in points if p is not None], np.float32).reshape(-1, 2)))
     z = learned.invert(data[:600])

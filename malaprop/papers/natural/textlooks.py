@@ -13,8 +13,8 @@ from malaprop.core.errors import VictimError
 from malaprop.core.score import Flags, Floats, winners
 from malaprop.core.victim import Fields
 from malaprop.models.tokens.vocab import tokens
-from malaprop.papers.natural.models.sentences import dressed, joined
-from malaprop.papers.natural.search.service import Cloud
+from malaprop.papers.natural.models.sentences import join_tokens, restore_case
+from malaprop.papers.natural.search.service import LatentPoints
 
 Answer = Callable[[list[Fields]], Sequence[Any]]
 _MOST = 1_000_000  # answers remembered
@@ -35,12 +35,12 @@ class SentenceCase:
 
     def whole(self, sentence: str) -> Fields:
         """The example with this sentence in its place, written with a capital where the original has one."""
-        own = dressed(sentence, self.fields[self.place])
+        own = restore_case(sentence, self.fields[self.place])
         return (*self.fields[: self.place], own, *self.fields[self.place + 1 :])
 
     def others(self, items: Sequence[str]) -> Flags:
         """Which sentences are neither empty nor the original, whatever their case and spacing."""
-        mine = joined(tokens(self.fields[self.place]))  # as a sentence model would write it
+        mine = join_tokens(tokens(self.fields[self.place]))  # as a sentence model would write it
         return np.asarray([item not in ("", mine) for item in items], bool)
 
 
@@ -56,14 +56,14 @@ class Otherwise:
         return found & self.case.others(items)
 
 
-class Passes(Protocol):
+class SentenceGoal(Protocol):
     """A probing function: whether a source and its translation are what is looked for."""
 
     def __call__(self, source: str, translation: str) -> bool: ...
 
 
 @runtime_checkable
-class Relative(Passes, Protocol):
+class Relative(SentenceGoal, Protocol):
     """A probing function that looks at the original and its translation first."""
 
     @property
@@ -77,7 +77,7 @@ class Probed:
     """Reached where a probing function passes; a goal for translators."""
 
     case: SentenceCase
-    probe: Passes
+    probe: SentenceGoal
 
     def __call__(self, items: Sequence[str], answers: Sequence[str]) -> Flags:
         passed = [self.probe(item, answer) for item, answer in zip(items, answers, strict=True)]
@@ -98,15 +98,15 @@ class TextLooks:
     forwarded: int = 0
     _known: dict[Fields, Any] = field(default_factory=dict)
 
-    def begin(self, asks: Sequence[Sequence[Cloud]]) -> list[Sequence[Cloud]]:
+    def begin(self, asks: Sequence[Sequence[LatentPoints]]) -> list[Sequence[LatentPoints]]:
         return list(asks)
 
-    def finish(self, pending: list[Sequence[Cloud]]) -> list[list[Flags]]:
+    def finish(self, pending: list[Sequence[LatentPoints]]) -> list[list[Flags]]:
         clouds = [cloud for ask in pending for cloud in ask]
         flags = iter(self._judged(clouds))
         return [[next(flags) for _ in ask] for ask in pending]
 
-    def _judged(self, clouds: list[Cloud]) -> list[Flags]:
+    def _judged(self, clouds: list[LatentPoints]) -> list[Flags]:
         sentences = self.manifold.generate(np.concatenate([cloud.points for cloud in clouds]))
         cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]
         parts = [sentences[a:b] for a, b in pairwise(cuts)]

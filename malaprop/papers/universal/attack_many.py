@@ -17,7 +17,7 @@ from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.frame.records.outcome import Outcome
-from malaprop.frame.runs.local import guarded, note_last_label, outcome, run, start_attack
+from malaprop.frame.runs.local import catch_example_errors, note_last_label, outcome, run, start_attack
 from malaprop.frame.runs.services import services as make_services
 
 STRIDE = 2048  # owners of one victim: as many examples share a table of words
@@ -71,7 +71,7 @@ def _part(
             victim, owner = sources[number].victim, number * STRIDE + i
             began[owner] = perf_counter()
             against = attack.for_victim(victim.label_names)
-            yield owner, guarded(start_attack(against, victim, example, table, owner, seed))
+            yield owner, catch_example_errors(start_attack(against, victim, example, table, owner, seed))
 
     for owner, ending in drive(jobs(), known, width=width * len(sources), lanes=lanes):
         number, i = divmod(owner, STRIDE)

@@ -11,7 +11,7 @@ from malaprop.core.errors import MalapropError, VictimError, plain
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.splits import Splits
 
 
@@ -28,10 +28,10 @@ def find_homes(
         return {}
     from malaprop.zoo import names as zoo
     from malaprop.zoo.cache import home
-    from malaprop.zoo.train import Given
+    from malaprop.zoo.train import TrainingInput
 
     parts = read_parts(data, text, label)
-    given = Given(settings=training).plain() if training else None
+    given = TrainingInput(settings=training).plain() if training else None
     return {name: home(spec, parts, seed, given) for name in names for spec, seed in (zoo.parse(name),)}
 
 
@@ -69,7 +69,7 @@ def train_model(
     text: str | None,
     label: str | None,
     training: Mapping[str, Any],
-    desk: Desk,
+    desk: WorkerContext,
     inputs: Inputs,
 ) -> Iterator[Any]:
     """The work of such a task; two studies that want the same model train it once."""
@@ -79,14 +79,14 @@ def train_model(
     from malaprop.training.card import read_card
     from malaprop.zoo import checkpoint
     from malaprop.zoo import names as zoo
-    from malaprop.zoo.train import Given, train
+    from malaprop.zoo.train import TrainingInput, train
     from malaprop.zoo.word_rows import WordRows
 
     del inputs
     known, seed = zoo.parse(spec)
     parts = desk.keep(f"parts of {data}", lambda: read_parts(data, text, label))
     words = desk.keep(f"words of {data}", lambda: WordRows.of(parts, int(training.get("least", 1))))
-    given = Given(settings=settings_of(spec, training) if training else None, words=words)
+    given = TrainingInput(settings=settings_of(spec, training) if training else None, words=words)
     try:
         with locked(desk.folder.name):
             if not checkpoint.is_checkpoint(desk.folder):
@@ -102,10 +102,10 @@ class Roster:
 
     def __init__(self, specs: Sequence[Any], train_data: str) -> None:
         from malaprop.frame.study.shared_tasks import is_trained_here
-        from malaprop.papers.universal.study_models import spread
+        from malaprop.papers.universal.study_models import expand_names
 
         self.train_data = train_data
-        self.specs = spread(specs)
+        self.specs = expand_names(specs)
         self.homes = find_homes([spec for spec in self.specs if is_trained_here(spec)], train_data)
 
     def train_tasks(self) -> Iterator[Task]:

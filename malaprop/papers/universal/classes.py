@@ -10,7 +10,7 @@ from malaprop.core.text import Ints
 from malaprop.frame.records.estimate import Estimate
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import ClassTable, Traits
-from malaprop.papers.universal.resample import Doubles, Draws
+from malaprop.papers.universal.resample import Doubles, ModelResamples
 
 
 def architecture(traits: Traits) -> str:
@@ -32,7 +32,7 @@ TABLES: dict[str, tuple[Callable[[Traits], str], tuple[str, ...]]] = {
 }
 
 
-def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tuple[ClassTable, ...]:
+def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResamples) -> tuple[ClassTable, ...]:
     """Both tables over the classes that these models fill; one class alone makes no table.
 
     As in the paper a class's mean to itself takes in the base rates on the diagonal, where they are known.
@@ -47,7 +47,9 @@ def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tup
     return tuple(out)
 
 
-def _table(name: str, classes: Sequence[str], of: Sequence[str | None], matrix: Matrix, draws: Draws) -> ClassTable:
+def _table(
+    name: str, classes: Sequence[str], of: Sequence[str | None], matrix: Matrix, draws: ModelResamples
+) -> ClassTable:
     members = {c: np.asarray([i for i, mine in enumerate(of) if mine == c], np.int64) for c in classes}
     cells = [[_cell(matrix, draws, members[a], members[b]) for b in classes] for a in classes]
     values = np.asarray([[np.nan if cell is None else cell.value for cell in row] for row in cells])
@@ -61,7 +63,7 @@ def _table(name: str, classes: Sequence[str], of: Sequence[str | None], matrix: 
     )
 
 
-def _cell(matrix: Matrix, draws: Draws, sources: Ints, targets: Ints) -> Estimate | None:
+def _cell(matrix: Matrix, draws: ModelResamples, sources: Ints, targets: Ints) -> Estimate | None:
     s, t = (grid.ravel() for grid in np.meshgrid(sources, targets, indexing="ij"))
     kept = np.isfinite(matrix.rates[s, t])
     return matrix.mean(s[kept], t[kept], draws) if kept.any() else None

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import FILE as STUDY
 from malaprop.frame.study.study import View
 from malaprop.papers.universal.study import Transfer
-from malaprop.papers.universal.transfer_tasks import Team, judge, read_answers, read_drawn
+from malaprop.papers.universal.transfer_tasks import SourceGroup, judge, read_answers, read_drawn
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Task
     from malaprop.papers.universal.ensembles import EnsembleChoice
     from malaprop.papers.universal.ensembles_record import EnsemblesRecord
     from malaprop.papers.universal.record import TransferRecord
-    from malaprop.papers.universal.study_models import Entrant
+    from malaprop.papers.universal.study_models import StudyModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,14 @@ class EnsembleSearch:
     generations: int = opt(60, "Of the genetic algorithm.", min=0, free=True)
     seed: int | None = opt(None, "Of the choice; the study's own if not given.", min=0, free=True)
     width: int = width_option()
-    where: Where = Where()
+    where: RunOptions = RunOptions()
     json: bool = opt(False, free=True)
     quiet: bool = opt(False, free=True)
 
     @property
-    def saving(self) -> Saving:
+    def saving(self) -> OutputOptions:
         """All is written to the transfer study's folder."""
-        return Saving(out=self.source, json=self.json, quiet=self.quiet)
+        return OutputOptions(out=self.source, json=self.json, quiet=self.quiet)
 
     def check(self) -> None:
         self.choice(0)
@@ -102,7 +102,7 @@ class EnsembleSearch:
             found = _read_settings(self.matrix)
         return replace(found, base=False, width=self.width, where=self.where)
 
-    def entrants(self) -> list[Entrant]:
+    def entrants(self) -> list[StudyModel]:
         """The study's models in its order, loaded again by what was typed."""
         record = self.matrix
         by_name = {entrant.name: entrant for entrant in self.transfer.entrants()}
@@ -114,7 +114,7 @@ class EnsembleSearch:
                 )
         return [by_name[model.name] for model in record.models]
 
-    def teams(self, record: TransferRecord) -> list[Team]:
+    def teams(self, record: TransferRecord) -> list[SourceGroup]:
         """The ensembles that are chosen, each once; those that take longest to attack come first."""
         from malaprop.papers.universal.ensembles import key_of, pick
         from malaprop.papers.universal.study_models import weigh_traits
@@ -125,7 +125,7 @@ class EnsembleSearch:
         for one in picks:
             members = tuple(names[i] for i in one.members)
             key = key_of(one.members, names)
-            found[key] = Team(f"ensemble:{'+'.join(members)}", key, members)
+            found[key] = SourceGroup(f"ensemble:{'+'.join(members)}", key, members)
         weights = {model.name: weigh_traits(model.traits) for model in record.models}
         return sorted(found.values(), key=lambda team: -sum(weights[name] for name in team.members))
 
@@ -140,7 +140,7 @@ class EnsembleSearch:
         yield campaign.draw_task(drawn, {team.folder: team.folder for team in teams}, attacks, needed=False)
         yield from campaign.answer_tasks(answers, drawn, entrants, {})
 
-    def _places(self, teams: list[Team]) -> tuple[str, str]:
+    def _places(self, teams: list[SourceGroup]) -> tuple[str, str]:
         """Where the texts of just these ensembles are, and what models say of them."""
         key = blake2b(" ".join(sorted(team.folder for team in teams)).encode(), digest_size=5).hexdigest()
         return f"ensembles/drawn/{key}", f"ensembles/answers/{key}"

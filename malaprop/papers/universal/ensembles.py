@@ -18,8 +18,8 @@ from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Contrast,
 from malaprop.papers.universal.expert import expert, missing
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import TransferRecord
-from malaprop.papers.universal.resample import Doubles, Draws, interval
-from malaprop.papers.universal.sampled_successes import Drawn, DrawnTexts, Verdicts
+from malaprop.papers.universal.resample import Doubles, ModelResamples, interval
+from malaprop.papers.universal.sampled_successes import SampledSuccesses, SampledTexts, Verdicts
 
 HOW = ("genetic", "expert", "greedy", "exact")
 _RESAMPLES = 1000
@@ -117,7 +117,7 @@ def _experts(size: int, names: Sequence[str], notes: list[str]) -> tuple[int, ..
 
 
 def gather(
-    record: TransferRecord, choice: EnsembleChoice, found: DrawnTexts, verdicts: Mapping[str, Verdicts]
+    record: TransferRecord, choice: EnsembleChoice, found: SampledTexts, verdicts: Mapping[str, Verdicts]
 ) -> EnsemblesRecord:
     """The record of the ensembles that are chosen, from what was drawn of each, by its folder's name, and what the
     study's models say of it."""
@@ -125,7 +125,7 @@ def gather(
     names = [model.name for model in record.models]
     if unseen:
         notes.insert(0, f"no choice saw {', '.join(names[i] for i in unseen)}")
-    draws, matrix = Draws(len(names), seed=record.seed), Matrix.from_record(record)
+    draws, matrix = ModelResamples(len(names), seed=record.seed), Matrix.from_record(record)
     drawn = found.sources
     grids = {key: _grid(mine, names, verdicts) for key, mine in drawn.items() if len(mine)}
     for one in picks:
@@ -147,7 +147,9 @@ def gather(
     )
 
 
-def _fell_short(team: str, mine: Drawn, grid: _Grid | None, members: Sequence[int], names: Sequence[str]) -> list[str]:
+def _fell_short(
+    team: str, mine: SampledSuccesses, grid: _Grid | None, members: Sequence[int], names: Sequence[str]
+) -> list[str]:
     """What a reader must know of an ensemble that could not be attacked on all texts, or tried on all models."""
     out = [] if grid is not None else [f"{team}: the attack broke no text"]
     if mine.counts["error"]:
@@ -176,7 +178,7 @@ class _Grid(NamedTuple):
     wrong: Ints
 
 
-def _grid(mine: Drawn, names: Sequence[str], verdicts: Mapping[str, Verdicts]) -> _Grid:
+def _grid(mine: SampledSuccesses, names: Sequence[str], verdicts: Mapping[str, Verdicts]) -> _Grid:
     columns = [verdicts[name].misled(mine.texts, mine.labels) for name in names]
     return _Grid(np.stack([a for a, _ in columns], 1), np.stack([w for _, w in columns], 1))
 
@@ -211,7 +213,7 @@ def _choose(
     picks: Sequence[Pick],
     unseen: Sequence[int],
     names: Sequence[str],
-    found: Mapping[str, Drawn],
+    found: Mapping[str, SampledSuccesses],
     grids: Mapping[str, _Grid],
     seed: int,
 ) -> ChosenEnsemble:

@@ -10,7 +10,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import Factor, Traits
-from malaprop.papers.universal.resample import Doubles, Draws, standard_error
+from malaprop.papers.universal.resample import Doubles, ModelResamples, standard_error
 
 Alike = Callable[[Traits, Traits], bool]
 
@@ -87,7 +87,7 @@ def _error(matrix: Matrix, sources: Ints, targets: Ints) -> float:
     return float(np.hypot(rates, standard_error(targets, matrix.deviations[targets, targets])))
 
 
-def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tuple[Factor, ...]:
+def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResamples) -> tuple[Factor, ...]:
     """Table 2 with intervals; a factor that no pair of these models shows is left out."""
     out = []
     for name, (alike, about) in FACTORS.items():
@@ -113,7 +113,7 @@ def order(found: Sequence[Factor]) -> tuple[str, ...]:
     return tuple(factor.name for factor in sorted(kept, key=lambda factor: -factor.mean.value))
 
 
-def order_share(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> float | None:
+def order_share(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResamples) -> float | None:
     """In how many resamples all four stand in the paper's order; None where one of them cannot be told.
 
     Each resample has other models, and counts that are off by their standard error.

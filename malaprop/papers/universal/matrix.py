@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.text import Ints
 from malaprop.frame.records.estimate import Estimate
 from malaprop.papers.universal.record import Row, TransferRecord
-from malaprop.papers.universal.resample import Doubles, Draws, interval, standard_error
+from malaprop.papers.universal.resample import Doubles, ModelResamples, interval, standard_error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Matrix:
         shares = np.clip((self.hits + 1) / (self.totals + 2), 0, 1)
         return np.sqrt(shares * (1 - shares) / np.maximum(self.totals, 1))
 
-    def base_mean(self, draws: Draws) -> Estimate | None:
+    def base_mean(self, draws: ModelResamples) -> Estimate | None:
         """The upper line of Figure 1."""
         known = np.flatnonzero(np.isfinite(self.base))
         if not len(known):
@@ -61,12 +61,12 @@ class Matrix:
         error = standard_error(known, self.deviations[known, known])
         return interval(float(self.base[known].mean()), resampled, error)
 
-    def pairs_mean(self, draws: Draws) -> Estimate | None:
+    def pairs_mean(self, draws: ModelResamples) -> Estimate | None:
         """The lower line of Figure 1: over all pairs of two models."""
         sources, targets = np.nonzero(np.isfinite(self.rates) & ~np.eye(len(self), dtype=bool))
         return self.mean(sources, targets, draws) if len(sources) else None
 
-    def mean(self, sources: Ints, targets: Ints, draws: Draws) -> Estimate:
+    def mean(self, sources: Ints, targets: Ints, draws: ModelResamples) -> Estimate:
         """The mean rate over these pairs."""
         error = standard_error(sources, self.deviations[sources, targets])
         return draws.estimate(sources, targets, self.rates[sources, targets], error)

@@ -14,7 +14,7 @@ RESAMPLES = 2000
 Doubles = NDArray[np.float64]
 
 
-class Draws:
+class ModelResamples:
     """How often each model stands in each resample: drawn with replacement, as many as there are."""
 
     def __init__(self, models: int, *, seed: int = 0, resamples: int = RESAMPLES) -> None:

@@ -22,7 +22,7 @@ Turn = tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class SampledSuccesses:
     """Successes of one source drawn by the seed: numbers of their adversarial texts and originals, and their labels in
     the data's terms."""
 
@@ -49,21 +49,21 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnTexts:
+class SampledTexts:
     """All distinct texts by their numbers, and what was drawn of each source."""
 
     texts: tuple[Fields, ...]
-    sources: dict[str, Drawn]
+    sources: dict[str, SampledSuccesses]
 
 
-def draw_successes(folders: Mapping[str, Path], data: Dataset, *, wanted: int, seed: int) -> DrawnTexts:
+def draw_successes(folders: Mapping[str, Path], data: Dataset, *, wanted: int, seed: int) -> SampledTexts:
     """At most `wanted` successes of each run, chosen by a hash of (seed, id)."""
     numbers: dict[Fields, int] = {}
     sources = {name: _draw(folder, data, numbers, wanted, seed) for name, folder in folders.items()}
-    return DrawnTexts(texts=tuple(numbers), sources=sources)
+    return SampledTexts(texts=tuple(numbers), sources=sources)
 
 
-def _draw(folder: Path, data: Dataset, numbers: dict[Fields, int], wanted: int, seed: int) -> Drawn:
+def _draw(folder: Path, data: Dataset, numbers: dict[Fields, int], wanted: int, seed: int) -> SampledSuccesses:
     def number(fields: Mapping[str, str]) -> int:
         return numbers.setdefault(tuple(fields.values()), len(numbers))
 
@@ -73,7 +73,7 @@ def _draw(folder: Path, data: Dataset, numbers: dict[Fields, int], wanted: int, 
     kept = [(o, o.adversarial) for o in won[:wanted] if o.adversarial is not None]
     counts = {status: sum(o.status == status for o in outcomes) for status in ("success", "failed", "skipped", "error")}
     reasons = [o.reason or "no reason given" for o in outcomes if o.status == "error"]
-    return Drawn(
+    return SampledSuccesses(
         counts=counts,
         asked=sum(o.queries.asked for o in outcomes),
         forwarded=sum(o.queries.forwarded for o in outcomes),

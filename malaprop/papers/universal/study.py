@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError
-from malaprop.frame.study.budget_options import Spending
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import build, opt
 from malaprop.frame.study.study import Result, View, conduct
 from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
 from malaprop.papers.universal.cached_models import find_homes
 from malaprop.papers.universal.transfer_tasks import (
-    Campaign,
-    Team,
+    SourceGroup,
+    TransferTasks,
     judge,
     make_attack,
     measure_speed,
@@ -29,7 +29,7 @@ from malaprop.papers.universal.transfer_tasks import (
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Task
     from malaprop.papers.universal.record import Speed, TransferRecord
-    from malaprop.papers.universal.study_models import Entrant
+    from malaprop.papers.universal.study_models import StudyModel
 
 VICTIMS = (
     "LSTM-W-Random-1",
@@ -80,9 +80,9 @@ class Transfer:
     base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
     texts: Selection = Selection(n=1000)
     width: int = width_option()
-    where: Where = Where()
-    spending: Spending = Spending()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    spending: BudgetOptions = BudgetOptions()
+    saving: OutputOptions = OutputOptions()
 
     def check(self) -> None:
         make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
@@ -93,25 +93,25 @@ class Transfer:
 
             check_settings(self.training, [parse(one.spec)[0] for one in entrants if one.trains])
 
-    def entrants(self) -> list[Entrant]:
+    def entrants(self) -> list[StudyModel]:
         """The models, with their seconds."""
-        from malaprop.papers.universal.study_models import enter
-        from malaprop.zoo.names import called, parse
+        from malaprop.papers.universal.study_models import choose_models
+        from malaprop.zoo.names import name_with_seed, parse
 
         def find(names: Sequence[str]) -> dict[str, Path]:
             if self.zoo is not None:
-                return {name: self.zoo / called(*parse(name)) for name in names}
+                return {name: self.zoo / name_with_seed(*parse(name)) for name in names}
             data = self.train_data or self.texts.data
             return find_homes(names, data, training=self.training, **self.texts.columns)
 
-        return enter(self.victims, find, base=self.base)
+        return choose_models(self.victims, find, base=self.base)
 
-    def campaign(self, entrants: Sequence[Entrant]) -> Campaign:
-        from malaprop.papers.universal.study_models import spread
+    def campaign(self, entrants: Sequence[StudyModel]) -> TransferTasks:
+        from malaprop.papers.universal.study_models import expand_names
 
-        return Campaign(
+        return TransferTasks(
             texts=self.texts,
-            specs=tuple(spec for spec in spread(self.victims) if isinstance(spec, str)),
+            specs=tuple(spec for spec in expand_names(self.victims) if isinstance(spec, str)),
             trains=any(entrant.trains for entrant in entrants),
             train_data=self.train_data or self.texts.data,
             training=self.training,
@@ -131,7 +131,7 @@ class Transfer:
         seconds = {e.second.name: e.name for e in entrants if e.second is not None}
         models = [*heavy, *(e.second for e in heavy if e.second is not None)]
         places = name_folders(e.name for e in entrants)
-        teams = [Team(e.name, places[e.name], (e.name,)) for e in heavy]
+        teams = [SourceGroup(e.name, places[e.name], (e.name,)) for e in heavy]
         yield from campaign.train_tasks(sorted(models, key=weight, reverse=True))
         yield from (looks := campaign.look_tasks(models))
         yield from (attacks := campaign.attack_tasks(teams, "sources", models, looks))
@@ -139,7 +139,7 @@ class Transfer:
         yield from campaign.answer_tasks("answers", "drawn", models, seconds)
 
     def gather(self, root: Path) -> TransferRecord:
-        from malaprop.papers.universal.summary import Said, gather
+        from malaprop.papers.universal.summary import TransferFigures, gather
 
         entrants = self.entrants()
         campaign = self.campaign(entrants)
@@ -148,7 +148,7 @@ class Transfer:
         answers = read_answers(root, "answers", [*(e.name for e in entrants), *seconds])
         verdicts = judge(root, answers, found, campaign.data, seconds)
         texts = self.texts
-        said = Said(
+        said = TransferFigures(
             recipe=campaign.attack.name,
             data=campaign.data,
             data_spec=texts.data if isinstance(texts.data, str) else campaign.data.name,

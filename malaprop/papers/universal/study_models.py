@@ -18,7 +18,7 @@ Find = Callable[[Sequence[str]], Mapping[str, Path]]  # where models of the zoo 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entrant:
+class StudyModel:
     """`spec` is what the user typed; `thing` what is loaded: a folder, a name, or a victim itself."""
 
     name: str
@@ -27,10 +27,10 @@ class Entrant:
     traits: Traits | None = None
     number: int | None = None
     trains: bool = False  # it is trained where its folder is missing
-    second: Entrant | None = None
+    second: StudyModel | None = None
 
     @classmethod
-    def of(cls, thing: Any, name: str | None = None) -> Entrant:
+    def of(cls, thing: Any, name: str | None = None) -> StudyModel:
         """A folder, a name, or a victim itself."""
         if not isinstance(thing, (str, Path)):
             name = name or str(getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__))
@@ -63,7 +63,7 @@ def _card(folder: Path) -> Card | None:
         return None  # said when it is loaded
 
 
-def spread(specs: Sequence[Any]) -> list[Any]:
+def expand_names(specs: Sequence[Any]) -> list[Any]:
     """The victims as typed, with `all63` and folders of models replaced by what they stand for; objects as they are."""
     out: list[Any] = []
     for spec in specs:
@@ -83,13 +83,13 @@ def spread(specs: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(out))
 
 
-def enter(specs: Sequence[Any], find: Find, *, base: bool = True) -> list[Entrant]:
+def choose_models(specs: Sequence[Any], find: Find, *, base: bool = True) -> list[StudyModel]:
     """The models in the order of the paper's table, others behind them as given; `find` gives the folders of zoo names.
 
     With `base` each gets its second: `NAME#2` of a zoo name, the folder `FOLDER#2` beside a folder, or one that is
     listed itself.
     """
-    typed = spread(specs)
+    typed = expand_names(specs)
     names = [spec for spec in typed if _is_name(spec)]
     seconds = {name: f"{name}#2" for name in names if base and "#" not in name}
     folders = find(list(dict.fromkeys([*names, *seconds.values()])))
@@ -110,17 +110,17 @@ def _is_name(spec: Any) -> bool:
     return isinstance(spec, str) and zoo.is_name(spec) and not Path(spec).expanduser().is_dir()
 
 
-def _entrant(spec: Any, folders: Mapping[str, Path]) -> Entrant:
+def _entrant(spec: Any, folders: Mapping[str, Path]) -> StudyModel:
     if not _is_name(spec):
-        return Entrant.of(spec)
+        return StudyModel.of(spec)
     known, seed = zoo.parse(spec)
-    return Entrant(
-        name=zoo.called(known, seed), spec=spec, thing=folders[spec], traits=traits(known), number=_number(known),
-        trains=True,
+    return StudyModel(
+        name=zoo.name_with_seed(known, seed), spec=spec, thing=folders[spec], traits=traits(known),
+        number=_number(known), trains=True,
     )  # fmt: skip
 
 
-def weight(entrant: Entrant) -> int:
+def weight(entrant: StudyModel) -> int:
     return weigh_traits(entrant.traits)
 
 
@@ -132,9 +132,9 @@ def weigh_traits(traits: Traits | None) -> int:
     return layers + {"both": 20, "character": 3}.get(traits.input, 0)
 
 
-def _pair(found: Sequence[Entrant]) -> list[Entrant]:
+def _pair(found: Sequence[StudyModel]) -> list[StudyModel]:
     """Models of one name and several seeds: the first is the model, the next its second, others are left out."""
-    mains: dict[str, Entrant] = {}
+    mains: dict[str, StudyModel] = {}
     for entrant in sorted(found, key=lambda e: _seed(e.name)):
         plain, hash_, _ = entrant.name.rpartition("#")
         main = mains.get(plain) if hash_ and entrant.traits is not None else None
@@ -154,14 +154,14 @@ def _seed(name: str) -> int:
     return int(number) if hash_ and plain and number.isdecimal() else 1
 
 
-def _second(entrant: Entrant, seconds: Mapping[str, str], folders: Mapping[str, Path]) -> Entrant | None:
+def _second(entrant: StudyModel, seconds: Mapping[str, str], folders: Mapping[str, Path]) -> StudyModel | None:
     if entrant.spec in seconds:
         return _entrant(seconds[entrant.spec], folders)
     beside = Path(f"{entrant.spec}#2").expanduser()
-    return Entrant.of(str(beside)) if entrant.traits is not None and checkpoint.is_checkpoint(beside) else None
+    return StudyModel.of(str(beside)) if entrant.traits is not None and checkpoint.is_checkpoint(beside) else None
 
 
-def _check_names(found: Sequence[Entrant]) -> None:
+def _check_names(found: Sequence[StudyModel]) -> None:
     names = [one.name for entrant in found for one in (entrant, entrant.second) if one is not None]
     if twice := [name for name in names if names.count(name) > 1]:
         raise SettingError(f"two victims are called {twice[0]}; give each a name of its own")

@@ -12,15 +12,15 @@ from malaprop.papers.universal.classes import tables
 from malaprop.papers.universal.factors import factors, order, order_share
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord
-from malaprop.papers.universal.resample import Draws
-from malaprop.papers.universal.sampled_successes import Drawn, DrawnTexts, Verdicts
-from malaprop.papers.universal.study_models import Entrant
+from malaprop.papers.universal.resample import ModelResamples
+from malaprop.papers.universal.sampled_successes import SampledSuccesses, SampledTexts, Verdicts
+from malaprop.papers.universal.study_models import StudyModel
 
 _EACH = 6  # sources that fell short, up to which each is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class TransferFigures:
     """What the record keeps of how the study was asked for."""
 
     recipe: str
@@ -35,12 +35,16 @@ class Said:
 
 
 def gather(
-    entrants: Sequence[Entrant], found: DrawnTexts, verdicts: Mapping[str, Verdicts], said: Said, speed: Speed
+    entrants: Sequence[StudyModel],
+    found: SampledTexts,
+    verdicts: Mapping[str, Verdicts],
+    said: TransferFigures,
+    speed: Speed,
 ) -> TransferRecord:
     """The record, from what was drawn of each source and what each target says of it."""
     mine = [found.sources[entrant.name] for entrant in entrants]
     counts = _count(entrants, mine, verdicts)
-    matrix, draws = Matrix.of(counts[0], counts[1]), Draws(len(entrants), seed=said.seed)
+    matrix, draws = Matrix.of(counts[0], counts[1]), ModelResamples(len(entrants), seed=said.seed)
     traits = [entrant.traits for entrant in entrants]
     table = factors(matrix, traits, draws)
     return TransferRecord(
@@ -74,7 +78,9 @@ def gather(
 Grid = tuple[tuple[int | None, ...], ...]
 
 
-def _count(entrants: Sequence[Entrant], found: Sequence[Drawn], verdicts: Mapping[str, Verdicts]) -> tuple[Grid, ...]:
+def _count(
+    entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], verdicts: Mapping[str, Verdicts]
+) -> tuple[Grid, ...]:
     """Hits, totals, right before, and carried over, each [source, target]."""
     rows: list[list[tuple[int | None, ...]]] = []
     for s, mine in enumerate(found):
@@ -86,14 +92,14 @@ def _count(entrants: Sequence[Entrant], found: Sequence[Drawn], verdicts: Mappin
     return tuple(tuple(tuple(cell[kind] for cell in row) for row in rows) for kind in range(4))
 
 
-def _cell(mine: Drawn, target: Verdicts) -> tuple[int, ...]:
+def _cell(mine: SampledSuccesses, target: Verdicts) -> tuple[int, ...]:
     answered, wrong = target.misled(mine.texts, mine.labels)
     knew, mistaken = target.wrong(mine.originals, mine.labels)
     right = answered * knew * (1 - mistaken)
     return int(wrong.sum()), int(answered.sum()), int(right.sum()), int((right * wrong).sum())
 
 
-def _model(entrant: Entrant, mine: Drawn) -> TransferModel:
+def _model(entrant: StudyModel, mine: SampledSuccesses) -> TransferModel:
     second = entrant.second
     return TransferModel(
         name=entrant.name,
@@ -109,7 +115,7 @@ def _model(entrant: Entrant, mine: Drawn) -> TransferModel:
     )
 
 
-def _why(mine: Drawn) -> str:
+def _why(mine: SampledSuccesses) -> str:
     counts = mine.counts
     if counts["error"] and not mine.right.total:
         return f"all {counts['error']} texts ended in an error ({mine.reason})"
@@ -118,14 +124,14 @@ def _why(mine: Drawn) -> str:
     return f"the attack broke none of the {mine.right.hits} texts it gets right"
 
 
-def check_any(found: Mapping[str, Drawn]) -> None:
+def check_any(found: Mapping[str, SampledSuccesses]) -> None:
     """Refuses a study in which there is nothing to carry over."""
     if not any(map(len, found.values())):
         each = "; ".join(f"{name}: {_why(mine)}" for name, mine in found.items())
         raise VictimError(f"no source gave an adversarial text, so there is nothing to carry over: {each}")
 
 
-def _notes(entrants: Sequence[Entrant], found: Sequence[Drawn], wanted: int) -> list[str]:
+def _notes(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], wanted: int) -> list[str]:
     """What a reader must know of sources that fell short, and of models without a second."""
     out = []
     short = sorted(
@@ -150,7 +156,7 @@ def _notes(entrants: Sequence[Entrant], found: Sequence[Drawn], wanted: int) -> 
     return out
 
 
-def _name_unanswered(entrants: Sequence[Entrant], found: Sequence[Drawn], totals: Grid) -> list[str]:
+def _name_unanswered(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], totals: Grid) -> list[str]:
     """Targets that failed on texts of others, so that their rates are of fewer texts than were tried."""
     out = []
     for target, entrant in enumerate(entrants):

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from malaprop.core.victim import About, Victim
     from malaprop.data.base import Dataset
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.universal.answers import Answers
     from malaprop.papers.universal.record import Speed
-    from malaprop.papers.universal.sampled_successes import DrawnTexts, Verdicts
-    from malaprop.papers.universal.study_models import Entrant
+    from malaprop.papers.universal.sampled_successes import SampledTexts, Verdicts
+    from malaprop.papers.universal.study_models import StudyModel
 
 TOGETHER = 4  # sources that one process attacks side by side at most
 
 
-class Team(NamedTuple):
+class SourceGroup(NamedTuple):
     """A source of adversarial texts: one model, or several that are attacked as one; `folder` is its run's name."""
 
     name: str
@@ -36,7 +36,7 @@ class Team(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Campaign:
+class TransferTasks:
     """One attack over one dataset, whoever the victims are; its methods make tasks and are their work."""
 
     texts: Selection
@@ -68,7 +68,7 @@ class Campaign:
 
     # --- models
 
-    def train_tasks(self, models: Sequence[Entrant]) -> Iterator[Task]:
+    def train_tasks(self, models: Sequence[StudyModel]) -> Iterator[Task]:
         """Names of the zoo are trained to the cache, the longest first, unless they are there."""
         for model in models:
             if model.trains:
@@ -77,7 +77,7 @@ class Campaign:
                     **self.texts.columns,
                 )  # fmt: skip
 
-    def look_tasks(self, models: Sequence[Entrant]) -> list[Task]:
+    def look_tasks(self, models: Sequence[StudyModel]) -> list[Task]:
         """Every model is loaded once and says what it is, before anything is attacked."""
         from malaprop.core.victim import About
         from malaprop.frame.tasks.outputs import JsonFile, Several
@@ -103,7 +103,7 @@ class Campaign:
         many = -(-len(some) // size)
         return [tuple(some[at::many]) for at in range(many)]
 
-    def look(self, models: Mapping[str, str], first: bool, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def look(self, models: Mapping[str, str], first: bool, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.frame.tasks.outputs import Note
 
         data: Dataset = inputs["data"]
@@ -114,7 +114,7 @@ class Campaign:
     # --- sources
 
     def attack_tasks(
-        self, teams: Sequence[Team], under: str, models: Sequence[Entrant], looks: Sequence[Task]
+        self, teams: Sequence[SourceGroup], under: str, models: Sequence[StudyModel], looks: Sequence[Task]
     ) -> list[Task]:
         """Sources in groups that share a process, each with a run folder of its own."""
         from malaprop.frame.tasks.outputs import RunFolder, Several
@@ -158,15 +158,15 @@ class Campaign:
         check_labels(looked, self.data)
         return {"data": self.data}
 
-    def strike(self, teams: Sequence[Team], desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def strike(self, teams: Sequence[SourceGroup], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Attacks what is left of each source, all of them side by side."""
         from malaprop.data.matching import agree
         from malaprop.frame.runs.folder import describe
-        from malaprop.frame.tasks.outputs import Took
+        from malaprop.frame.tasks.outputs import TimeTaken
         from malaprop.papers.universal.attack_many import Source, attack_together
 
         data, attack = inputs["data"], self.attack
-        open_, sources = list[Team](), list[Source]()
+        open_, sources = list[SourceGroup](), list[Source]()
         for team in teams:
             before = desk.before[team.folder]
             if all(e.id in before for e in data.examples):
@@ -185,7 +185,7 @@ class Campaign:
             asked += outcome.queries.asked
             forwarded[open_[number].name] += outcome.queries.forwarded
         if sources:
-            yield Took({"asked": asked, "forwarded": forwarded, "busy": round(perf_counter() - began, 3)})
+            yield TimeTaken({"asked": asked, "forwarded": forwarded, "busy": round(perf_counter() - began, 3)})
 
     # --- targets
 
@@ -203,7 +203,7 @@ class Campaign:
             after=tuple(task.name for task in attacks),
         )  # fmt: skip
 
-    def draw(self, teams: Mapping[str, str], needed: bool, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def draw(self, teams: Mapping[str, str], needed: bool, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.frame.tasks.outputs import write_json
         from malaprop.papers.universal.sampled_successes import FILE, draw_successes
         from malaprop.papers.universal.summary import check_any
@@ -219,7 +219,9 @@ class Campaign:
         write_json(desk.folder / FILE, found)
         yield from ()
 
-    def answer_tasks(self, under: str, drawn: str, models: Sequence[Entrant], owners: Mapping[str, str]) -> list[Task]:
+    def answer_tasks(
+        self, under: str, drawn: str, models: Sequence[StudyModel], owners: Mapping[str, str]
+    ) -> list[Task]:
         """Every model is asked about all texts; those that have an owner, about the texts of that source alone."""
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
@@ -241,7 +243,9 @@ class Campaign:
             )
         return made
 
-    def answer(self, model: str, owner: str | None, drawn: str, desk: Desk, inputs: Inputs) -> Iterator[Answers]:
+    def answer(
+        self, model: str, owner: str | None, drawn: str, desk: WorkerContext, inputs: Inputs
+    ) -> Iterator[Answers]:
         from malaprop.papers.universal.answers import ask
 
         found = desk.keep(f"texts of {inputs[drawn]}", lambda: read_drawn(inputs[drawn]))
@@ -279,7 +283,7 @@ def _title(places: Sequence[str]) -> str:
     return places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
 
 
-def _give(models: Iterable[Entrant]) -> dict[str, Any]:
+def _give(models: Iterable[StudyModel]) -> dict[str, Any]:
     """Models as their tasks give them, or as they were named."""
     some = list(models)
     return {
@@ -288,7 +292,7 @@ def _give(models: Iterable[Entrant]) -> dict[str, Any]:
     }
 
 
-def _load(names: Sequence[str], desk: Desk, inputs: Inputs, data: Dataset | None) -> Victim:
+def _load(names: Sequence[str], desk: WorkerContext, inputs: Inputs, data: Dataset | None) -> Victim:
     """A model, or several as one victim whose labels are in the order of the data."""
     if len(names) > 1:
         from malaprop.models.victims.ensemble import Ensemble
@@ -319,11 +323,11 @@ def _look(victim: Victim, data: Dataset) -> About:
 # --- what lies in the folder
 
 
-def read_drawn(folder: Path) -> DrawnTexts:
+def read_drawn(folder: Path) -> SampledTexts:
     from malaprop.frame.tasks.outputs import read_json
-    from malaprop.papers.universal.sampled_successes import FILE, DrawnTexts
+    from malaprop.papers.universal.sampled_successes import FILE, SampledTexts
 
-    return read_json(folder / FILE, DrawnTexts)
+    return read_json(folder / FILE, SampledTexts)
 
 
 def read_answers(root: Path, under: str, models: Iterable[str]) -> dict[str, Answers]:
@@ -335,7 +339,7 @@ def read_answers(root: Path, under: str, models: Iterable[str]) -> dict[str, Ans
 
 
 def judge(
-    root: Path, answers: Mapping[str, Answers], found: DrawnTexts, data: Dataset, owners: Mapping[str, str]
+    root: Path, answers: Mapping[str, Answers], found: SampledTexts, data: Dataset, owners: Mapping[str, str]
 ) -> dict[str, Verdicts]:
     """The answers in the terms of the data, by the models' names."""
     from malaprop.core.victim import About

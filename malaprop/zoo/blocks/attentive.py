@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import recur, within
 from malaprop.zoo.blocks.classifier import Classifier, fresh_words
-from malaprop.zoo.blocks.pairs import SPREAD, compared, joined, judge
+from malaprop.zoo.blocks.pairs import SPREAD, compare_sides, join_sides, judge
 from malaprop.zoo.blocks.sides import PairSide, sides
 
 
@@ -53,17 +53,17 @@ class AttentivePair(nn.Module):
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
         both = sides(ids, lengths)
         each = [self.read.layers(side.of(vectors), ids, side.lengths) for side in both]
-        return [joined(both, states, ids.shape[1]) for states in zip(*each, strict=True)]
+        return [join_sides(both, states, ids.shape[1]) for states in zip(*each, strict=True)]
 
     def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
         a, b = (self.read.pool(side.of(vectors), ids, side.lengths) for side in sides(ids, lengths))
-        return compared(a, b)
+        return compare_sides(a, b)
 
     def attention(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Weights:
         """One layer, one head, one query, which gives each side one half."""
         both = sides(ids, lengths)
         found = [self._half(side, vectors, ids) for side in both]
-        return joined(both, found, ids.shape[1])[None, :, None, None, :, 0]
+        return join_sides(both, found, ids.shape[1])[None, :, None, None, :, 0]
 
     def _half(self, side: PairSide, vectors: Vectors, ids: Ids) -> Vectors:
         weights = self.read.attention(side.of(vectors), ids, side.lengths)[0, :, 0, 0]

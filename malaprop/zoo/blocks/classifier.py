@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from malaprop.core.errors import CapabilityError
 from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
-from malaprop.models.padded_rows import settled, within
+from malaprop.models.padded_rows import fill_empty_rows, within
 from malaprop.models.tokens.vocab import PAD, UNK
 
 
@@ -64,7 +64,7 @@ class Classifier(nn.Module):
         return cast(Encoder, self.encoder)
 
     def forward(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
-        ids, lengths = settled(ids, lengths, self.empty)
+        ids, lengths = fill_empty_rows(ids, lengths, self.empty)
         return self.from_vectors(self.embedding(ids), ids, lengths)
 
     def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
@@ -72,11 +72,11 @@ class Classifier(nn.Module):
         return logits
 
     def pooled(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
-        ids, lengths = settled(ids, lengths, self.empty)
+        ids, lengths = fill_empty_rows(ids, lengths, self.empty)
         return self.reader.pool(self.embedding(ids), ids, lengths)
 
     def states(self, ids: Ids, lengths: Lengths) -> tuple[Vectors, ...]:
-        ids, lengths = settled(ids, lengths, self.empty)
+        ids, lengths = fill_empty_rows(ids, lengths, self.empty)
         inside = within(lengths, ids.shape[1])[..., None]
         vectors = self.embedding(ids)
         return tuple(x * inside for x in (vectors, *self.reader.layers(vectors, ids, lengths)))
@@ -84,7 +84,7 @@ class Classifier(nn.Module):
     def attention(self, ids: Ids, lengths: Lengths) -> Weights:
         if not self.attends:
             raise CapabilityError("this network has no attention to show; use one that attends, as BiLSTM-Attention")
-        ids, lengths = settled(ids, lengths, self.empty)
+        ids, lengths = fill_empty_rows(ids, lengths, self.empty)
         weights = cast(Attending, self.encoder).attention(self.embedding(ids), ids, lengths)
         inside = within(lengths, ids.shape[1])
         return weights if weights.shape[3] == 1 else weights * inside[:, None, :, None]

@@ -10,7 +10,7 @@ from torch.nn import functional
 from malaprop.models.inside.network import Ids, Lengths, Vectors
 from malaprop.models.padded_rows import largest, mean, recur, within
 from malaprop.zoo.blocks.classifier import Classifier, fresh_words
-from malaprop.zoo.blocks.pairs import SPREAD, joined, judge
+from malaprop.zoo.blocks.pairs import SPREAD, join_sides, judge
 from malaprop.zoo.blocks.sides import PairSide, sides
 
 
@@ -26,7 +26,7 @@ class Inference(nn.Module):
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
         both = sides(ids, lengths)
-        return [joined(both, states, ids.shape[1]) for states in self._read(both, vectors)]
+        return [join_sides(both, states, ids.shape[1]) for states in self._read(both, vectors)]
 
     def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
         both = sides(ids, lengths)

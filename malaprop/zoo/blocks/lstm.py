@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
-from malaprop.models.padded_rows import largest, recur, settled, within
+from malaprop.models.padded_rows import fill_empty_rows, largest, recur, within
 from malaprop.models.tokens.vocab import UNK
 from malaprop.zoo.blocks.classifier import fresh_words
 from malaprop.zoo.blocks.without_attention import no_attention
@@ -71,7 +71,7 @@ class WordLSTM(nn.Module):
         raise no_attention()
 
     def _settled(self, ids: Ids, lengths: Lengths) -> tuple[Ids, Lengths]:
-        ids, lengths = settled(ids, lengths, UNK)
+        ids, lengths = fill_empty_rows(ids, lengths, UNK)
         return ids * within(lengths, ids.shape[1]), lengths
 
     def _pool(self, vectors: Vectors, lengths: Lengths) -> Float[Tensor, "batch dim"]:

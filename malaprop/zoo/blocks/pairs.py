@@ -16,7 +16,7 @@ from malaprop.zoo.blocks.sides import PairSide, sides
 SPREAD = 0.5  # about GloVe's: shorter vectors are too alike to be compared
 
 
-def compared(a: Float[Tensor, "batch dim"], b: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dims"]:
+def compare_sides(a: Float[Tensor, "batch dim"], b: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dims"]:
     """Both, how far they lie apart, and where they agree."""
     return torch.cat([a, b, (a - b).abs(), a * b], -1)
 
@@ -25,7 +25,7 @@ def judge(dim: int, hidden: int, labels: int, dropout: float) -> nn.Module:
     return nn.Sequential(nn.Linear(dim, hidden), nn.Tanh(), nn.Dropout(dropout), nn.Linear(hidden, labels))
 
 
-def joined(both: tuple[PairSide, PairSide], states: Sequence[Vectors], width: int) -> Vectors:
+def join_sides(both: tuple[PairSide, PairSide], states: Sequence[Vectors], width: int) -> Vectors:
     """The states of both sides as states of the row."""
     first, second = (side.back(x, width) for side, x in zip(both, states, strict=True))
     return first + second
@@ -39,7 +39,7 @@ class Average(nn.Module):
 
     def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
         a, b = (mean(side.of(vectors), side.lengths) for side in sides(ids, lengths))
-        return compared(a, b)
+        return compare_sides(a, b)
 
 
 class Siamese(nn.Module):
@@ -52,11 +52,11 @@ class Siamese(nn.Module):
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
         both = sides(ids, lengths)
-        return [joined(both, [self._read(side, vectors) for side in both], ids.shape[1])]
+        return [join_sides(both, [self._read(side, vectors) for side in both], ids.shape[1])]
 
     def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
         a, b = (largest(self._read(side, vectors), side.lengths) for side in sides(ids, lengths))
-        return compared(a, b)
+        return compare_sides(a, b)
 
     def _read(self, side: PairSide, vectors: Vectors) -> Vectors:
         return recur(self.lstm, self.dropout(side.of(vectors)), side.lengths)

@@ -11,7 +11,7 @@ from malaprop.models.padded_rows import within
 from malaprop.models.scorers.plain import attended, second_segment
 
 
-class Attending(nn.Module):
+class TransformerClassifier(nn.Module):
     """`separator` is the token behind which the second segment begins; None: the model knows no segments."""
 
     def __init__(self, model: Any, separator: int | None = None) -> None:

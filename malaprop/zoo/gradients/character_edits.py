@@ -153,13 +153,13 @@ class _Edits:
         slot = int(np.searchsorted(self.laid.start, token, side="right")) - 1
         text: Text = self.look.text
         whole = text.table.strings[int(text.words[slot])]
-        made = edited(whole, token - int(self.laid.start[slot]), sign - 1, kind, self.vocab.alphabet[symbol])
+        made = edit_word(whole, token - int(self.laid.start[slot]), sign - 1, kind, self.vocab.alphabet[symbol])
         if made is None or (self.look.new_words and made[1] in self.vocab.closed.index):
             return ""
         return made[0]
 
 
-def edited(word: str, piece: int, place: int, kind: int, char: str) -> tuple[str, str] | None:
+def edit_word(word: str, piece: int, place: int, kind: int, char: str) -> tuple[str, str] | None:
     """The word, and the token of it that changed, after an edit at a character of that token; None: it falls apart."""
     pieces = tokens(word)
     base = word if len(word.lower()) == len(word) else word.lower()

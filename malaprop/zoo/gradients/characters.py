@@ -16,7 +16,7 @@ from torch.nn import functional
 from malaprop.core.errors import CapabilityError
 from malaprop.core.gradient import Aim
 from malaprop.models.gradients.backward import log_odds
-from malaprop.models.padded_rows import settled, within
+from malaprop.models.padded_rows import fill_empty_rows, within
 from malaprop.models.tokens.openvocab import END, NOTHING, OTHER, OpenVocab
 from malaprop.models.tokens.vocab import PAD, tokens
 from malaprop.zoo.blocks.charwords import CharWords
@@ -119,7 +119,7 @@ def char_slopes(
 ) -> Slopes:
     """One forward and one backward pass. A word that comes often is composed once, and has a gradient at each place."""
     network, words = cast(Any, model), embedding_of(model)
-    ids, lengths = settled(ids, lengths)
+    ids, lengths = fill_empty_rows(ids, lengths)
     ids = ids * within(lengths, ids.shape[1])
     distinct, place = ids.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     spelled = words.signs(distinct)
@@ -254,7 +254,7 @@ def _vocab(words: CharWords) -> OpenVocab:
     return words.vocab
 
 
-def respelled(model: nn.Module, signs: Signs, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
+def score_respelled(model: nn.Module, signs: Signs, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
     """Logits of texts whose words are spelled by `signs` instead of as `ids` are; distinct spellings are composed once.
 
     For training on edits without giving each new spelling a number. `signs` may have fewer columns than words have room
@@ -276,7 +276,7 @@ def _mixers(count: int, device: torch.device) -> Int[Tensor, " char"]:
     return (2 * drawn + 1).to(device)
 
 
-def flipped(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> Signs:
+def make_flips(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> Signs:
     """The signs after each text's best `counts` flips at once (section 4.1), one a character, or `once` a word."""
     best, symbol = found.flips.max(-1)
     if once:

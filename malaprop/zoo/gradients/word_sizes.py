@@ -19,7 +19,7 @@ from malaprop.models.tokens.batches import batches, bounds_for
 from malaprop.zoo.gradients.character_edits import CharGradients
 
 
-class Sized(NamedTuple):
+class WordSizes(NamedTuple):
     """One text, read once forward and once backward."""
 
     laid: Laid
@@ -35,7 +35,7 @@ def token_gradients(victim: Victim) -> TokenGradients | None:
     return found if isinstance(found, TokenGradients) else None
 
 
-def word_sizes(gradients: TokenGradients, texts: Sequence[Text]) -> list[Sized]:
+def word_sizes(gradients: TokenGradients, texts: Sequence[Text]) -> list[WordSizes]:
     """The Euclidean length of the gradient at each token, summed over the tokens of a word.
 
     The loss is how far the label that the model itself gives is behind the others: labels are not wanted. The log loss
@@ -44,7 +44,7 @@ def word_sizes(gradients: TokenGradients, texts: Sequence[Text]) -> list[Sized]:
     laid = gradients.layout.lay(texts)
     lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
     bounds = gradients.bounds or bounds_for(torch.device(gradients.device), bytes_per_token=1 << 18)
-    out: list[Sized | None] = [None] * len(laid)
+    out: list[WordSizes | None] = [None] * len(laid)
     for part in batches(lengths, bounds, even=not gradients.masks):
         mine = part.tolist()
         for i, found in zip(mine, _batch(gradients, [laid[i] for i in mine]), strict=True):
@@ -52,7 +52,7 @@ def word_sizes(gradients: TokenGradients, texts: Sequence[Text]) -> list[Sized]:
     return [one for one in out if one is not None]
 
 
-def _batch(gradients: TokenGradients, laid: list[Laid]) -> list[Sized]:
+def _batch(gradients: TokenGradients, laid: list[Laid]) -> list[WordSizes]:
     ids, lengths = padded([one.row for one in laid], gradients.pad, gradients.device)
     with differentiable(gradients.module), caught_in(gradients.embedding) as caught:
         logits = gradients.forward(ids, lengths).float()
@@ -61,7 +61,7 @@ def _batch(gradients: TokenGradients, laid: list[Laid]) -> list[Sized]:
         size = slope.float()[:, : ids.shape[1]].norm(dim=-1).double().cumsum(1).cpu().numpy()
         answers = logits.detach().softmax(-1).cpu().numpy()
     up_to = np.pad(size, ((0, 0), (1, 0)))
-    return [Sized(one, _summed(one, row), answer) for one, row, answer in zip(laid, up_to, answers, strict=True)]
+    return [WordSizes(one, _summed(one, row), answer) for one, row, answer in zip(laid, up_to, answers, strict=True)]
 
 
 def _summed(laid: Laid, up_to: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Floats:

@@ -18,7 +18,7 @@ from malaprop.training.fit import Fitted, fit
 from malaprop.training.folder import appearing, check_target
 from malaprop.training.seeds import RowOrder
 from malaprop.training.splits import Read
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 from malaprop.zoo.pretrain.cache import home
 from malaprop.zoo.pretrain.kinds import KINDS
 from malaprop.zoo.pretrain.texts import Corpus, corpus
@@ -70,7 +70,7 @@ def pretrain(
     steps = steps or (None if minutes else max(1, math.ceil(how.passes * passes.steps)))
     recipe = {"kind": kind, "data": texts.fingerprint, "vocabulary": work.fingerprint, "seed": seed, "start": start}
     recipe |= {"settings": asdict(how), "steps": steps, "minutes": minutes}
-    unfinished = Unfinished.beside(target, recipe, steps=how.every, strict=True)
+    unfinished = TrainingFolder.beside(target, recipe, steps=how.every, strict=True)
     if not quiet:
         say(f"pre-training {kind} on {texts.name} ({work.rows * work.row_tokens:,} tokens) on {place.type}")
     course = course_of(work, pace, passes, steps=steps, minutes=minutes)

@@ -21,7 +21,7 @@ from malaprop.models.quiet import quietly
 from malaprop.training.seeds import seeded
 from malaprop.zoo.pretrain import adapters
 from malaprop.zoo.pretrain import tokenizer as subwords
-from malaprop.zoo.pretrain.masking import Masking, judged, packed, surprise, unigram
+from malaprop.zoo.pretrain.masking import Masking, evaluate_masked, pack_texts, surprise, unigram
 from malaprop.zoo.pretrain.start import Start, open_start
 from malaprop.zoo.pretrain.texts import Corpus
 
@@ -141,7 +141,7 @@ class MaskedWork:
         length = min(plan.length, start.limit)
         self.symbols = subwords.symbols(start.tokenizer)
         train, self.held_out = (
-            packed(subwords.pieces(start.tokenizer, texts), self.symbols, length, name=name)
+            pack_texts(subwords.pieces(start.tokenizer, texts), self.symbols, length, name=name)
             for texts, name in ((corpus.train, corpus.name), (corpus.held_out, f"the part held out of {corpus.name}"))
         )
         vocab = self.model.config.vocab_size
@@ -150,7 +150,7 @@ class MaskedWork:
         self._train = torch.from_numpy(train).to(device)
         self._body = torch.compile(self.model.base_model) if plan.compile else self.model.base_model
         self.shape: dict[str, Any] = {"length": int(train.shape[1]), "vocab": vocab}
-        self.before = judged(self.model, self.held_out, self.masking) if start.name else {}
+        self.before = evaluate_masked(self.model, self.held_out, self.masking) if start.name else {}
 
     @property
     def origin(self) -> str | None:
@@ -179,7 +179,7 @@ class MaskedWork:
         return surprise(self.model, self._body, self.masking.hide(self._train[chosen].long()))
 
     def figures(self) -> dict[str, float]:
-        after = judged(self.model, self.held_out, self.masking)
+        after = evaluate_masked(self.model, self.held_out, self.masking)
         earlier = {f"{name}_before": value for name, value in self.before.items()}
         size = sum(p.numel() for p in self.model.parameters())
         return {**after, **earlier, "perplexity_unigram": round(self._unigram, 2), "parameters": size}

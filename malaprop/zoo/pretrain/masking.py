@@ -37,7 +37,7 @@ class Hidden(NamedTuple):
     wanted: Int[Tensor, "batch hidden"]
 
 
-def packed(pieces: Sequence[Sequence[int]], symbols: Symbols, length: int, *, name: str) -> Blocks:
+def pack_texts(pieces: Sequence[Sequence[int]], symbols: Symbols, length: int, *, name: str) -> Blocks:
     """Texts one after another with an end between them, cut in rows that begin and end with special tokens."""
     stream = np.concatenate([np.asarray([*row, symbols.end], np.int32) for row in pieces])
     rows = blocks(stream, length - 2, name=name, least=4)
@@ -88,7 +88,7 @@ def _guesses(model: Any, body: Any, hidden: Hidden) -> Float[Tensor, "guess voca
 
 
 @torch.no_grad()
-def judged(model: Any, rows: Blocks, masking: Masking, *, batch: int = 32) -> dict[str, float]:
+def evaluate_masked(model: Any, rows: Blocks, masking: Masking, *, batch: int = 32) -> dict[str, float]:
     """Masked perplexity and how often the hidden token is the first guess or among five; always the same masks."""
     model.eval()
     device = next(model.parameters()).device

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
-from malaprop.training.schedule import Learner, Pace, follow_budget
+from malaprop.training.schedule import ParameterGroup, Schedule, follow_budget
 from malaprop.training.seeds import RowOrder, reseed
-from malaprop.training.task import Course, Descent, Losses, Now, Phase
+from malaprop.training.task import GradientLoss, Losses, Stage, TrainingStep, TrainingTask
 
 
 class EncoderWork(Protocol):
@@ -53,7 +53,7 @@ class EncoderWork(Protocol):
     def save(self, folder: Path, *, half: bool) -> None: ...
 
 
-def pace_of(plan: Any) -> Pace:
+def pace_of(plan: Any) -> Schedule:
     """The pace among the settings of a kind, all of which have these names."""
     if min(plan.batch, plan.every) < 1 or min(plan.rate, plan.clip) <= 0 or not 0 <= plan.warmup < 1:
         raise SettingError(
@@ -61,24 +61,28 @@ def pace_of(plan: Any) -> Pace:
             f"{plan.rate}, {plan.clip} and {plan.warmup}"
         )
     slope = follow_budget(plan.warmup)
-    return Pace(rate=plan.rate, slope=slope, decay=plan.decay, clip=plan.clip, betas=(0.9, 0.98), eps=1e-6)
+    return Schedule(rate=plan.rate, slope=slope, decay=plan.decay, clip=plan.clip, betas=(0.9, 0.98), eps=1e-6)
 
 
-def course_of(work: EncoderWork, pace: Pace, passes: RowOrder, *, steps: int | None, minutes: float | None) -> Course:
+def course_of(
+    work: EncoderWork, pace: Schedule, passes: RowOrder, *, steps: int | None, minutes: float | None
+) -> TrainingTask:
     """One phase, after which the weights of the last step stay."""
     device = next(work.model.parameters()).device
 
-    def losses(now: Now) -> Losses:
+    def losses(now: TrainingStep) -> Losses:
         reseed(passes.seed, now.step)
         work.at(now.progress)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             loss = work.loss(passes.rows_of(now.step))
-        yield Descent("model", loss)
+        yield GradientLoss("model", loss)
         return {"loss": loss}
 
-    learner = Learner(pace, work.model.named_parameters(), rates=work.rates, decays=lambda _, weight: weight.ndim > 1)
-    return Course(
-        phases=(Phase(losses=losses, steps=steps, minutes=minutes),),
+    learner = ParameterGroup(
+        pace, work.model.named_parameters(), rates=work.rates, decays=lambda _, weight: weight.ndim > 1
+    )
+    return TrainingTask(
+        phases=(Stage(losses=losses, steps=steps, minutes=minutes),),
         modules={"model": work.model},
         learners={"model": learner},
     )

@@ -17,7 +17,7 @@ from malaprop.models.tokens.pieces import runs
 from malaprop.models.tokens.splice import Splice
 from malaprop.models.tokens.vocab import SEP
 from malaprop.zoo.blocks.classifier import Classifier
-from malaprop.zoo.blocks.pairs import Average, compared
+from malaprop.zoo.blocks.pairs import Average, compare_sides
 from malaprop.zoo.scorers.edits import Edits
 
 
@@ -65,7 +65,7 @@ class AverageEdits:
             mine = (second == bool(side))[:, None]
             total = sums[base + start] + torch.where(mine, given - taken, 0)
             means.append(total / (count + torch.where(mine[:, 0], more - less, 0)).clamp(min=1)[:, None])
-        logits: Tensor = self.model.head(compared(*means))
+        logits: Tensor = self.model.head(compare_sides(*means))
         whole = self._moves(work, offset[work.base] + edits.at, old) | self._moves(work, work.source, new)
         return logits, edits.fits & ~whole & (work.length > 0)
 

@@ -18,7 +18,7 @@ from malaprop.core.text import Ints
 from malaprop.models.tokens.batches import batches, bounds_for
 from malaprop.models.tokens.splice import Splice
 from malaprop.zoo.blocks.cnn import WordCNN
-from malaprop.zoo.scorers.edits import Edits, blocks, shared
+from malaprop.zoo.scorers.edits import Edits, blocks, keep_large_groups
 from malaprop.zoo.scorers.wordtable import WordTable
 
 _NONE = -torch.inf
@@ -83,7 +83,7 @@ class CnnEdits:
     @torch.inference_mode()
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
         least, edits = max(self.widths), Edits.of(work)
-        near = shared(work, edits.fits & (np.minimum(edits.size, work.length) >= least))
+        near = keep_large_groups(work, edits.fits & (np.minimum(edits.size, work.length) >= least))
         swap = near & (edits.old == 1) & (edits.new == 1)
         near &= swap | (edits.new + 2 * (least - 1) < work.length)
         out = torch.empty(work.count, self.model.head.out_features, device=work.device)

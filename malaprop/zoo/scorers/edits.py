@@ -38,7 +38,7 @@ class Edits:
         return cls(size=np.minimum(full, work.limit), at=at, old=old, new=new, fits=~long | beyond | same)
 
 
-def shared(work: Splice, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def keep_large_groups(work: Splice, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Of the variants that fit, those whose base has enough of them."""
     return fits & (np.bincount(work.base[fits], minlength=len(work.lengths))[work.base] >= _SHARE)
 

@@ -16,7 +16,7 @@ from malaprop.core.text import Ints
 from malaprop.models.tokens.splice import Splice
 from malaprop.models.tokens.vocab import UNK
 from malaprop.zoo.blocks.lstm import WordLSTM
-from malaprop.zoo.scorers.edits import Edits, blocks, shared
+from malaprop.zoo.scorers.edits import Edits, blocks, keep_large_groups
 from malaprop.zoo.scorers.lstm_steps import LstmStrips, Ways
 from malaprop.zoo.scorers.wordtable import WordTable
 
@@ -88,7 +88,7 @@ class LstmEdits:
     @torch.inference_mode()
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
         edits = Edits.of(work)
-        near = shared(work, edits.fits)
+        near = keep_large_groups(work, edits.fits)
         if work.device.type == "cuda" and isinstance(self.model.embedding, nn.Embedding):
             return self._scores(self._strips.tops(work, edits, near))
         dim = self.model.lstm.hidden_size

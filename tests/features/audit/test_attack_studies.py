@@ -18,7 +18,7 @@ from malaprop.frame.records.store import find_runs, read_outcomes
 from malaprop.frame.study.commands import read_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.events import Wrote
+from malaprop.frame.tasks.events import PieceWritten
 
 
 class Killed(BaseException):
@@ -30,7 +30,7 @@ def killer(after: int):
     left = iter(range(after - 1))
 
     def listen(happening):
-        if isinstance(happening, Wrote) and isinstance(happening.piece, Outcome) and next(left, None) is None:
+        if isinstance(happening, PieceWritten) and isinstance(happening.piece, Outcome) and next(left, None) is None:
             raise Killed
 
     return listen

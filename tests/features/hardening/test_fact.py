@@ -19,7 +19,7 @@ from malaprop.training.card import read_card
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.zoo import names as zoo
-from malaprop.zoo.train import Given, _job
+from malaprop.zoo.train import TrainingInput, _job
 from malaprop.zoo.training import Batch, fit
 
 WORDS = ("great", "good", "fine", "bad", "awful", "film")
@@ -38,7 +38,7 @@ def data(many: int = 60) -> Splits:
 
 def job(name: str = "LSTM-W-Random-1", rows: Splits | None = None):
     spec, seed = zoo.parse(name)
-    return _job(spec, rows or data(), seed, Given(settings={"dim": 8, "hidden": 8}), 1)
+    return _job(spec, rows or data(), seed, TrainingInput(settings={"dim": 8, "hidden": 8}), 1)
 
 
 def a_batch(made, rows=(0, 1, 2)) -> Batch:

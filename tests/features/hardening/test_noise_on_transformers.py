@@ -6,7 +6,7 @@ import torch
 
 from malaprop.features.hardening.miyato import Miyato
 from malaprop.training.seeds import seeded
-from malaprop.zoo.blocks.transformer import Attending
+from malaprop.zoo.blocks.transformer import TransformerClassifier
 from malaprop.zoo.training import Batch
 
 transformers = pytest.importorskip("transformers")
@@ -26,7 +26,7 @@ def network(kind):
     config = {"bert": transformers.BertConfig, "roberta": transformers.RobertaConfig}[kind](**TINY)
     made = {"bert": "BertForSequenceClassification", "roberta": "RobertaForSequenceClassification"}[kind]
     with seeded(0):
-        return Attending(getattr(transformers, made)(config), separator=5 if kind == "bert" else None)
+        return TransformerClassifier(getattr(transformers, made)(config), separator=5 if kind == "bert" else None)
 
 
 def batch(pad):

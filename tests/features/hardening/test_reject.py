@@ -35,7 +35,7 @@ from malaprop.training import state as unfinished
 from malaprop.training.seeds import seeded
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
-from malaprop.zoo.train import Given, _job
+from malaprop.zoo.train import TrainingInput, _job
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 LABELS = ("bad", "good", REJECTED)
@@ -163,7 +163,7 @@ def test_the_head_that_gives_the_logits_is_moved():
 def test_of_any_network_the_last_logit_alone_is_moved(name):
     spec, seed = zoo.parse(name)
     small = {"dim": 8} if "CharCNN" not in name else {}
-    made = _job(spec, wide_data(), seed, Given(settings=small), 1)
+    made = _job(spec, wide_data(), seed, TrainingInput(settings=small), 1)
     batch = a_batch(made, range(4))
     made.model.eval()
     before = made.model(batch.ids, batch.lengths).detach()

@@ -20,7 +20,7 @@ from malaprop.features.hardening.word_swaps import WordSwapTraining
 from malaprop.frame.study.training_methods import parse_defence
 from malaprop.frame.study.training_methods_table import DEFENCES
 from malaprop.training.seeds import seeded
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 from malaprop.zoo.training import Training, fit
 
 SYNONYMS = {"good": ["great", "fine"], "bad": ["awful"], "film": ["movie"]}
@@ -216,8 +216,8 @@ def test_a_training_that_was_killed_between_two_searches_goes_on_to_the_same_wei
 
     whole = fit_attacked()
     with pytest.raises(KeyboardInterrupt):
-        fit_attacked(at, unfinished=Unfinished(**kept))
-    assert torch.equal(fit_attacked(unfinished=Unfinished(**kept)), whole)
+        fit_attacked(at, unfinished=TrainingFolder(**kept))
+    assert torch.equal(fit_attacked(unfinished=TrainingFolder(**kept)), whole)
 
 
 def test_a2t_asks_for_gradients_and_elmo_like_models_are_refused():

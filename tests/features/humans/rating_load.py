@@ -19,7 +19,7 @@ from urllib.request import urlopen
 from tiny_study import LABELS, TYPO, write_run
 
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 
 RATERS = 50
 
@@ -209,7 +209,7 @@ def check(study: Path, links: list[str], tally: Tally) -> None:
     ).fetchall()
     assert base.execute("SELECT count(*) FROM changes").fetchone() == (0,)
     base.close()
-    with Study(study) as reader:
+    with RatingStudy(study) as reader:
         assert len(reader.answers()) == len(rows), "who only reads sees them all too"
     kept = {(links[rater - 1], place): value for rater, place, value in rows}
     assert len(kept) == len(rows), "an answer is there twice"

@@ -12,14 +12,14 @@ from malaprop.features.humans.export import Design, export
 from malaprop.features.humans.ledger import GivenAnswer, enter
 from malaprop.features.humans.presentation import show
 from malaprop.features.humans.report import terminal
-from malaprop.features.humans.sampling import ORIGINAL, Item
+from malaprop.features.humans.sampling import ORIGINAL, RatedItem
 from malaprop.features.humans.score import score
-from malaprop.features.humans.study import Study, connect, transaction
+from malaprop.features.humans.study import RatingStudy, connect, transaction
 
 
 def answered(path, decide):
     """Every rater's answers to every item of the list: `decide` is given the item and the rater's number."""
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         given = [
             GivenAnswer(rater, turn.item, study.items[turn.item].expected or decide(study.items[turn.item], rater))
             for rater, turns in study.turns.items()
@@ -30,7 +30,7 @@ def answered(path, decide):
         for one in given:
             enter(base, one, "")
     base.close()
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         return score(study)
 
 
@@ -42,7 +42,7 @@ def test_table_7_images_of_two_victims_and_the_baseline(tmp_path):
     write_finds(tmp_path / "runs" / "forest", "forest", 10)
     write_finds(tmp_path / "runs" / "lenet", "lenet", 60, fgsm=90)
     export([tmp_path / "runs"], tmp_path / "s.db", Design(items=18, raters=2, seed=3))
-    with Study(tmp_path / "s.db") as study:
+    with RatingStudy(tmp_path / "s.db") as study:
         assert study.images
         assert study.facts.ask == ("naturalness", "meaning", "similarity", "more-natural")
         assert {s.name for s in study.facts.systems} == {"hybrid, forest", "hybrid, lenet", "fgsm, lenet"}
@@ -56,7 +56,7 @@ def test_table_7_images_of_two_victims_and_the_baseline(tmp_path):
         "Image 2",
     }
 
-    def decide(item: Item, rater: int) -> str:
+    def decide(item: RatedItem, rater: int) -> str:
         if len(item.systems) == 2:
             return "b" if item.systems[0] == fgsm else "a"  # the first of two, but never the baseline
         return "5" if item.systems[0] == ORIGINAL else "2" if item.systems[0] == fgsm else "4"
@@ -80,7 +80,7 @@ def test_table_8_sentences_of_two_victims(tmp_path):
     write_turns(tmp_path / "runs" / "lstm", "lstm", "naps")
     write_turns(tmp_path / "runs" / "tree", "tree", "devours the moon")
     export([tmp_path / "runs"], tmp_path / "s.db", Design(items=8, raters=2, ask=("naturalness", "meaning", "label")))
-    with Study(tmp_path / "s.db") as study:
+    with RatingStudy(tmp_path / "s.db") as study:
         assert study.facts.labels == ("entailment", "neutral")
         assert not study.images
         one = next(i for i in study.items.values() if i.question == "meaning" and i.expected is None)
@@ -109,7 +109,7 @@ def test_sides_of_images_turn_with_the_rater(tmp_path):
     write_finds(tmp_path / "runs" / "forest", "forest", 10)
     write_finds(tmp_path / "runs" / "lenet", "lenet", 60)
     export([tmp_path / "runs"], tmp_path / "s.db", Design(ask=("similarity",), checks=0))
-    with Study(tmp_path / "s.db") as study:
+    with RatingStudy(tmp_path / "s.db") as study:
         turns = [turn for own in study.turns.values() for turn in own]
         assert {turn.flip for turn in turns} == {False, True}
         one = study.items[turns[0].item]

@@ -17,7 +17,7 @@ from malaprop.features.humans.export import Design, export
 from malaprop.features.humans.questions import QUESTIONS
 from malaprop.features.humans.sampling import ORIGINAL
 from malaprop.features.humans.sources import LONGEST
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 
 ALL = ("readability", "label", "similarity", "naturalness", "meaning")
 
@@ -30,7 +30,7 @@ def runs(tmp_path):
 def made(runs, tmp_path, name="study.db", **settings):
     path = tmp_path / name
     export([runs], path, Design(**{"ask": ALL, "items": 6, "seed": 1, **settings}))
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         return study
 
 
@@ -209,15 +209,15 @@ def test_a_study_is_never_overwritten(runs, tmp_path):
 def test_what_is_no_study_is_told_from_one(tmp_path):
     (tmp_path / "text.db").write_text("hello, I am a text and no database at all, however long I grow " * 20)
     with refused("is not a study"):
-        Study(tmp_path / "text.db")
+        RatingStudy(tmp_path / "text.db")
     base = sqlite3.connect(tmp_path / "other.db")
     base.execute("CREATE TABLE t (x)")
     base.commit()
     base.close()
     with refused("is not a study"):
-        Study(tmp_path / "other.db")
+        RatingStudy(tmp_path / "other.db")
     with refused("no such study"):
-        Study(tmp_path / "missing.db")
+        RatingStudy(tmp_path / "missing.db")
 
 
 def test_a_study_of_a_later_version_is_refused(runs, tmp_path):
@@ -227,7 +227,7 @@ def test_a_study_of_a_later_version_is_refused(runs, tmp_path):
     base.commit()
     base.close()
     with refused("later Malaprop"):
-        Study(tmp_path / "study.db")
+        RatingStudy(tmp_path / "study.db")
 
 
 def test_pairs_of_fields_are_kept(tmp_path):

@@ -14,7 +14,7 @@ from malaprop.features.humans import crowd_export as crowd
 from malaprop.features.humans.export import Design, export
 from malaprop.features.humans.incoming import bring
 from malaprop.features.humans.presentation import to_shown, to_stored
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def tasks(path, tmp_path):
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         written = crowd.write_csv(study, tmp_path / "tasks.csv")
     with open(written, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -47,7 +47,7 @@ def stored(path):
 
 
 def test_tasks_tell_all_a_rater_needs_and_no_recipe(path, tasks):
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         assert len(tasks) == sum(map(len, study.turns.values()))
     for row in tasks:
         assert row["text_1"]
@@ -66,7 +66,7 @@ def test_answers_come_back_on_the_right_side(path, tasks, tmp_path):
         side = "Text 1" if "xo" not in row["text_1"] else "Text 2"
         rows.append((row["task"], row["rater"], side))
     bring(path, write_answers(tmp_path / "answers.csv", rows))
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         real = [a.value for a in study.answers() if study.items[a.item].expected is None]
         assert real == ["a"] * 8
         assert len({turn.flip for turns in study.turns.values() for turn in turns}) == 2
@@ -90,7 +90,7 @@ def test_answers_as_json_and_as_digits(path, tasks, tmp_path):
 
 
 def test_label_studio_there_and_back(path, tmp_path):
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         crowd.write_label_studio(study, tmp_path / "ls.json")
         items = len(study.items)
     tasks = json.loads((tmp_path / "ls.json").read_text())
@@ -152,7 +152,7 @@ def test_files_that_hold_no_answers(path, tmp_path, name, content, told):
 
 
 def test_what_is_shown_and_what_is_stored_agree(path):
-    with Study(path) as study:
+    with RatingStudy(path) as study:
         for turns in study.turns.values():
             for turn in turns:
                 item = study.items[turn.item]

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from malaprop.core.errors import RecordError
 from malaprop.features.humans import server
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.study import Study, connect
+from malaprop.features.humans.study import RatingStudy, connect
 
 HOSTILE = '<script>window.hacked=1</script><img src=x onerror="window.hacked=1"> good'
 
@@ -238,7 +238,7 @@ def test_after_the_server_the_study_is_one_plain_file(path, tmp_path):
     with TestClient(app, base_url="http://127.0.0.1") as client:
         client.post(f"{server.links(study)['r1']}/1", data={"answer": "1"})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["runs", "study.db"]
-    with Study(path) as again:
+    with RatingStudy(path) as again:
         assert len(again.answers()) == 1
 
 

@@ -9,7 +9,7 @@ from tiny_study import item, two_runs, write_study
 
 from malaprop.features.humans.sampling import ORIGINAL
 from malaprop.features.humans.score import score
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 from malaprop.frame.report.page import write_report
 
 ITEMS = [
@@ -30,7 +30,7 @@ def runs(tmp_path):
 
 def write_scores(folder, tmp_path):
     answers = {"anna": ["1", "1", "0", "a", "4", "b", "2"], "<b>ben": ["0", "1", "0", "a", "4", "b", "2"]}
-    with Study(write_study(tmp_path / "s.db", ITEMS, answers)) as study:
+    with RatingStudy(write_study(tmp_path / "s.db", ITEMS, answers)) as study:
         return score(study).write(folder)
 
 

@@ -12,13 +12,13 @@ from malaprop.features.humans.record import HumansRecord
 from malaprop.features.humans.report import terminal
 from malaprop.features.humans.sampling import ORIGINAL
 from malaprop.features.humans.score import score
-from malaprop.features.humans.study import Study
+from malaprop.features.humans.study import RatingStudy
 from malaprop.frame.records import Rate
 from malaprop.frame.records.kinds import find
 
 
 def scored(path, items, answers, **settings):
-    with Study(write_study(path, items, answers)) as study:
+    with RatingStudy(write_study(path, items, answers)) as study:
         return score(study, **settings)
 
 

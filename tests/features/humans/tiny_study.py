@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.png import address
 from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.ledger import GivenAnswer, enter
-from malaprop.features.humans.sampling import Item
+from malaprop.features.humans.sampling import RatedItem
 from malaprop.features.humans.sources import System
 from malaprop.features.humans.study import Facts, Rater, connect, create, transaction
 from malaprop.frame.records import Outcome, Run, Side, Status, Writer
@@ -61,10 +61,10 @@ def system(name: str, successes: int = 8, attacked: int = 10) -> System:
 
 def item(question: str, systems: tuple[int, ...], *, source: str = "s", label: int = 1, expected: str | None = None):
     texts = tuple({"text": f"text {n} of {source}"} for n in range(max(1, len(systems))))
-    return Item(question=question, source=source, label=label, systems=systems, texts=texts, expected=expected)
+    return RatedItem(question=question, source=source, label=label, systems=systems, texts=texts, expected=expected)
 
 
-def write_study(path: Path, items: Sequence[Item], answers: Mapping[str, Sequence[str | None]]) -> Path:
+def write_study(path: Path, items: Sequence[RatedItem], answers: Mapping[str, Sequence[str | None]]) -> Path:
     """A study in which every rater has every item, with each rater's answers in the items' order."""
     asked = tuple(dict.fromkeys(i.question for i in items))
     facts = Facts(

@@ -25,7 +25,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.text import Text
 from malaprop.data.base import Dataset
 from malaprop.features.playground.app import make_app
-from malaprop.features.playground.attention import named
+from malaprop.features.playground.attention import name_heads
 from malaprop.features.playground.preload import warm_up
 from malaprop.features.playground.victims import PlaygroundVictims
 from malaprop.frame.records.outcome import compare_key
@@ -327,10 +327,10 @@ def test_attention_is_shown_where_it_is_offered():
 
 
 def test_many_heads_are_shown_by_layer():
-    maps = named(np.full((3, 5, 1, 2), 0.5, np.float32), ["a", "b"])
+    maps = name_heads(np.full((3, 5, 1, 2), 0.5, np.float32), ["a", "b"])
     assert [one["name"] for one in maps] == ["all layers", *(f"layer {i}, all heads" for i in (1, 2, 3))]
     assert maps[1] == {"name": "layer 1, all heads", "queries": ["the whole text"], "weights": [[0.5, 0.5]]}
-    assert [one["name"] for one in named(np.ones((1, 1, 1, 2), np.float32), ["a", "b"])] == ["attention"]
+    assert [one["name"] for one in name_heads(np.ones((1, 1, 1, 2), np.float32), ["a", "b"])] == ["attention"]
 
 
 def test_a_room_has_one_to_four_victims():

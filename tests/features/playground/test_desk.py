@@ -13,9 +13,9 @@ from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.features.playground import victim_thread as desks
-from malaprop.features.playground.error_messages import BusyError, StoppedError, ToldError
+from malaprop.features.playground.error_messages import BusyError, ShownError, StoppedError
 from malaprop.features.playground.jobs import attack_on, scores_of
-from malaprop.features.playground.victim_thread import AttackDesk
+from malaprop.features.playground.victim_thread import VictimThread
 
 
 class Gate:
@@ -40,7 +40,7 @@ def gate():
 
 @pytest.fixture
 def desk(gate):
-    made = AttackDesk(toy.victim(gate), "toy")
+    made = VictimThread(toy.victim(gate), "toy")
     yield made
     gate.open.set()
     made.close()
@@ -83,7 +83,7 @@ def test_a_service_that_is_not_there_is_an_error_of_its_job(desk, gate):
     def asks_nobody(table: Words, owner: int):
         yield Ask("oracle", ["when"])
 
-    with pytest.raises(ToldError, match="nothing here answers to 'oracle'"):
+    with pytest.raises(ShownError, match="nothing here answers to 'oracle'"):
         desk.submit(asks_nobody).future.result(10)
 
 
@@ -140,7 +140,7 @@ def test_the_thread_outlives_a_broken_engine(desk, gate, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(desks, "drive", broken)
         job = desk.submit(scores_of(fields("good")))
-        with pytest.raises(ToldError, match="toy did not answer") as caught:
+        with pytest.raises(ShownError, match="toy did not answer") as caught:
             job.future.result(10)
         assert "secret" not in str(caught.value)
     assert desk.submit(scores_of(fields("good"))).future.result(10)

@@ -10,7 +10,7 @@ import toy
 from malaprop.attacks.trial import WATCH
 from malaprop.core.text import Words
 from malaprop.features.playground import watch
-from malaprop.features.playground.watch import plain_edit, watched
+from malaprop.features.playground.watch import plain_edit, watch_attack
 from malaprop.frame.records.outcome import Edit
 
 TEXT = "a good film and a great plot"
@@ -39,7 +39,7 @@ def test_a_watched_attack_asks_the_same_and_ends_the_same():
     told: list[tuple[str, Any]] = []
     plain, asks = run(steps_of(toy.listed()), services)
     seen, seen_asks = run(
-        watched(steps_of(toy.listed()), lambda *event: told.append(event)), toy.toy_services(toy.victim())
+        watch_attack(steps_of(toy.listed()), lambda *event: told.append(event)), toy.toy_services(toy.victim())
     )
     assert asks == seen_asks
     assert (plain.status, str(plain.final), plain.asked) == (seen.status, str(seen.final), seen.asked)
@@ -53,7 +53,7 @@ def test_a_watched_attack_asks_the_same_and_ends_the_same():
 def test_steps_that_are_told_are_bounded(monkeypatch):
     monkeypatch.setattr(watch, "MOST", 1)
     told: list[str] = []
-    run(watched(steps_of(toy.listed()), lambda kind, _: told.append(kind)), toy.toy_services(toy.victim()))
+    run(watch_attack(steps_of(toy.listed()), lambda kind, _: told.append(kind)), toy.toy_services(toy.victim()))
     assert told.count("step") == 1
 
 
@@ -61,7 +61,7 @@ def test_notes_on_the_way_are_spaced(monkeypatch):
     def noted(every: float) -> int:
         monkeypatch.setattr(watch, "EVERY", every)
         told: list[str] = []
-        run(watched(steps_of(toy.listed()), lambda kind, _: told.append(kind)), toy.toy_services(toy.victim()))
+        run(watch_attack(steps_of(toy.listed()), lambda kind, _: told.append(kind)), toy.toy_services(toy.victim()))
         return told.count("asking")
 
     assert noted(1e9) <= 1 < noted(0.0)
@@ -69,7 +69,7 @@ def test_notes_on_the_way_are_spaced(monkeypatch):
 
 def test_a_broken_text_ends_without_a_step():
     (example,) = toy.examples(["good \ud800"], label=1)
-    ending, _ = run(watched(toy.listed().steps(example, Words(), 0, seed=0), pytest.fail), {})
+    ending, _ = run(watch_attack(toy.listed().steps(example, Words(), 0, seed=0), pytest.fail), {})
     assert ending.status == "error"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from malaprop.core.errors import AssetError, DataError, VictimError
-from malaprop.features.playground.error_messages import distinct, scrubbed, shown_name, told
+from malaprop.features.playground.error_messages import describe_error, distinct, remove_paths, shorten_name
 from malaprop.features.playground.input_checks import cut
 
 
@@ -21,7 +21,7 @@ from malaprop.features.playground.input_checks import cut
     ],
 )
 def test_paths_and_addresses_are_left_out(words, shown):
-    assert scrubbed(words) == shown
+    assert remove_paths(words) == shown
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_paths_and_addresses_are_left_out(words, shown):
     ],
 )
 def test_errors_are_told(error, words, caplog):
-    assert told(error, "toy") == words
+    assert describe_error(error, "toy") == words
     assert isinstance(error, DataError) or str(error) in caplog.text
 
 
@@ -52,7 +52,7 @@ def test_errors_are_told(error, words, caplog):
     ],
 )
 def test_names_tell_no_place(name, shown):
-    assert shown_name(name) == shown
+    assert shorten_name(name) == shown
 
 
 def test_names_are_told_apart():

@@ -7,19 +7,19 @@ import pytest
 from malaprop.core.errors import DataError
 from malaprop.frame.command.watch import Teller, watch
 from malaprop.frame.records.outcome import Outcome, Side
-from malaprop.frame.tasks.events import Began, Ended, Lost, Noted, Planned, Wrote
+from malaprop.frame.tasks.events import PieceWritten, StudyPlanned, TaskEnded, TaskNote, TaskStarted, WorkerLost
 
 SIDE = Side({"text": "t"})
 HAPPENINGS = [
-    Planned(5, 3),
-    Began("runs/m/typos", items=3, before=1),
-    Wrote("runs/m/typos", Outcome(id="a", status="success", label=0, original=SIDE, adversarial=SIDE)),
-    Wrote("runs/m/typos", Outcome(id="b", status="failed", label=0, original=SIDE, adversarial=SIDE)),
-    Noted("models/m", "epoch 1: loss 0.5 [red]x[/red]"),
-    Lost("runs/m/typos", "killed by signal 9"),
-    Ended("runs/m/typos", "done", 1.25),
-    Ended("runs/m/hotflip", "skipped", 0.0, "needs gradients"),
-    Ended("runs/n/typos", "not begun", 0.0, "models/n failed"),
+    StudyPlanned(5, 3),
+    TaskStarted("runs/m/typos", items=3, before=1),
+    PieceWritten("runs/m/typos", Outcome(id="a", status="success", label=0, original=SIDE, adversarial=SIDE)),
+    PieceWritten("runs/m/typos", Outcome(id="b", status="failed", label=0, original=SIDE, adversarial=SIDE)),
+    TaskNote("models/m", "epoch 1: loss 0.5 [red]x[/red]"),
+    WorkerLost("runs/m/typos", "killed by signal 9"),
+    TaskEnded("runs/m/typos", "done", 1.25),
+    TaskEnded("runs/m/hotflip", "skipped", 0.0, "needs gradients"),
+    TaskEnded("runs/n/typos", "not begun", 0.0, "models/n failed"),
 ]
 LINES = [
     "2 of 5 parts are done already, or not needed",
@@ -68,14 +68,14 @@ def test_a_failure_that_ends_the_study_is_said_once(capsys):
 
     def conduct():
         with watch(quiet=False) as listen:
-            listen(Ended("clean/a", "failed", 0.0, "it is broken"))
-            listen(Ended("clean/b", "failed", 0.0, "no such file: x.csv"))
-            listen(Ended("runs/b/typos", "not begun", 0.0, "clean/b failed"))
+            listen(TaskEnded("clean/a", "failed", 0.0, "it is broken"))
+            listen(TaskEnded("clean/b", "failed", 0.0, "no such file: x.csv"))
+            listen(TaskEnded("runs/b/typos", "not begun", 0.0, "clean/b failed"))
             raise DataError("no such file: x.csv")
 
     with pytest.raises(DataError):
         conduct()
     assert capsys.readouterr().err.splitlines() == ["clean/a: failed (it is broken), 0.0 s"]
     with watch(quiet=False) as listen:
-        listen(Ended("clean/a", "failed", 0.0, "it is broken"))
+        listen(TaskEnded("clean/a", "failed", 0.0, "it is broken"))
     assert capsys.readouterr().err.splitlines() == ["clean/a: failed (it is broken), 0.0 s"]

@@ -18,16 +18,16 @@ from malaprop.data.base import of
 from malaprop.features.audit.attack import AttackRun
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.study.attack_tasks import Conditions
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.events import Lost
+from malaprop.frame.tasks.events import WorkerLost
 from malaprop.frame.tasks.shares import Portion, Shares
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers import ray_cluster as onray
 from malaprop.frame.tasks.workers import ray_machines as probe
 from malaprop.frame.tasks.workers import victim_archive as parcel
-from malaprop.frame.tasks.workers.ray_cluster import OnRay
+from malaprop.frame.tasks.workers.ray_cluster import RayCluster
 from malaprop.frame.tasks.workers.ray_session import Session, join
 
 HERE = Path(__file__).parent
@@ -64,8 +64,8 @@ def study(victim, rows: list[Example], out: Path, *, width: int = 4, **where) ->
         victim=victim,
         conditions=Conditions(width=width),
         texts=Selection(data=of(rows), n=0, seed=3),
-        where=Where(**{"engine": "ray", "jobs": 2, "device": "cpu", **where}),
-        saving=Saving(out=out, quiet=True),
+        where=RunOptions(**{"engine": "ray", "jobs": 2, "device": "cpu", **where}),
+        saving=OutputOptions(out=out, quiet=True),
     )
 
 
@@ -128,7 +128,7 @@ def test_a_killed_worker_costs_nothing(cluster, here):
     rows, heard = toy.some_examples(80, seed=5), []
     (here / "calls").write_text("")
     found = attack("ray_victims:dies_once", rows, here / "run", width=2, listen=[heard.append])
-    assert sum(isinstance(one, Lost) for one in heard) == 1
+    assert sum(isinstance(one, WorkerLost) for one in heard) == 1
     assert len(found) == 80
     assert {compare_key(o) for o in found} == local(rows)
 
@@ -184,7 +184,7 @@ def test_files_travel_as_a_parcel(tmp_path):
     assert not Path(place).exists()
     assert parcel.portable(str(folder)) == str(folder)
     assert parcel.portable("my_model:predict") == "my_model:predict"
-    with pytest.raises(VictimError, match="outside itself"), parcel.unpack(parcel.Parcel("m", {"../x": b""})):
+    with pytest.raises(VictimError, match="outside itself"), parcel.unpack(parcel.VictimArchive("m", {"../x": b""})):
         pass
 
 
@@ -258,7 +258,7 @@ def test_shares_shrink_towards_the_end_and_narrow_down_who_is_to_blame():
 
 def test_workers_share_the_gpus_of_a_session():
     def workers(device="auto", gpus=3, **more):
-        return OnRay(Session(shared=True, cpus=2, gpus=gpus, machines=1), Place(root=HERE, device=device), **more)
+        return RayCluster(Session(shared=True, cpus=2, gpus=gpus, machines=1), Place(root=HERE, device=device), **more)
 
     with pytest.raises(SettingError, match="no machine of the cluster has a GPU"):
         workers("cuda:1", gpus=0)

@@ -19,10 +19,10 @@ from malaprop.features.audit.attack import AttackRun
 from malaprop.frame.records.outcome import Outcome, compare_key
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.study.attack_tasks import Conditions
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.events import Lost, Wrote
+from malaprop.frame.tasks.events import PieceWritten, WorkerLost
 from malaprop.frame.tasks.workers.ray_session import join
 
 pytestmark = pytest.mark.slow
@@ -53,9 +53,9 @@ def test_a_node_killed_in_mid_run_costs_no_outcome_and_none_comes_twice(cluster,
     seen, lost = [], []
 
     def watch(happening):
-        if isinstance(happening, Lost):
+        if isinstance(happening, WorkerLost):
             lost.append(happening)
-        if not isinstance(happening, Wrote) or not isinstance(happening.piece, Outcome):
+        if not isinstance(happening, PieceWritten) or not isinstance(happening.piece, Outcome):
             return
         seen.append(happening.piece.id)
         if len(seen) == 60:
@@ -68,8 +68,8 @@ def test_a_node_killed_in_mid_run_costs_no_outcome_and_none_comes_twice(cluster,
         victim=toy.victim(slow),
         conditions=Conditions(width=2),
         texts=Selection(data=of(rows), n=0, seed=3),
-        where=Where(engine="ray", address=cluster.address, jobs=2),
-        saving=Saving(out=tmp_path / "ray", quiet=True),
+        where=RunOptions(engine="ray", address=cluster.address, jobs=2),
+        saving=OutputOptions(out=tmp_path / "ray", quiet=True),
     )
     conduct(study, listen=[watch])
     assert lost

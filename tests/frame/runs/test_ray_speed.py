@@ -11,10 +11,10 @@ import toy
 from malaprop.data.base import of
 from malaprop.features.audit.attack import AttackRun
 from malaprop.frame.records.outcome import compare_key
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.events import Ended
+from malaprop.frame.tasks.events import TaskEnded
 from malaprop.frame.tasks.workers.ray_session import join
 
 HERE = Path(__file__).parent
@@ -22,15 +22,15 @@ HERE = Path(__file__).parent
 
 def timed(workers: int, rows, out: Path) -> tuple[float, set[str]]:
     """Seconds from the first share to the last outcome, when a worker has looked at the victim."""
-    heard: list[Ended] = []
+    heard: list[TaskEnded] = []
     study = AttackRun(
         recipe=toy.listed(),
         victim="ray_victims:busy",
         texts=Selection(data=of(rows), n=0, seed=3),
-        where=Where(engine="ray", jobs=workers, device="cpu"),
-        saving=Saving(out=out, quiet=True),
+        where=RunOptions(engine="ray", jobs=workers, device="cpu"),
+        saving=OutputOptions(out=out, quiet=True),
     )
-    found = conduct(study, listen=[lambda one: heard.append(one) if isinstance(one, Ended) else None]).outcomes
+    found = conduct(study, listen=[lambda one: heard.append(one) if isinstance(one, TaskEnded) else None]).outcomes
     return heard[-1].seconds, {compare_key(o) for o in found}
 
 

@@ -11,7 +11,7 @@ import pytest
 import toy
 
 import malaprop as mp
-from malaprop.core.budget import Bill, Ledger, Limits, Meter, Purse
+from malaprop.core.budget import Budget, BudgetClient, Charge, Limits, Meter
 from malaprop.core.errors import LimitReached, SettingError
 from malaprop.features.audit.study import Audit
 from malaprop.frame.records.outcome import compare_key
@@ -133,11 +133,11 @@ def test_a_dry_run_writes_nothing_and_what_it_paid_for_is_not_paid_again(place):
 
 
 def test_the_ledger_holds_whatever_workers_do_side_by_side():
-    ledger = Ledger(limits=Limits(queries=1000, tokens=50_000))
+    ledger = Budget(limits=Limits(queries=1000, tokens=50_000))
     rng = np.random.default_rng(0)
 
     def work(seed: int) -> None:
-        purse, draws = Purse(ledger.draw, ledger.limits), np.random.default_rng(seed)
+        purse, draws = BudgetClient(ledger.draw, ledger.limits), np.random.default_rng(seed)
         for _ in range(500):
             asked = int(draws.integers(1, 40))
             try:
@@ -151,17 +151,17 @@ def test_the_ledger_holds_whatever_workers_do_side_by_side():
         work(int(seed))
     assert 960 < ledger.spent.queries <= 1000
     assert ledger.spent.tokens_in == 10 * ledger.spent.queries
-    assert ledger.draw(Bill(queries=1000)).reached == "--max-queries 1000"
+    assert ledger.draw(Charge(queries=1000)).reached == "--max-queries 1000"
 
 
 def test_what_is_spent_is_on_disk_before_the_answers_come(tmp_path):
     """Though the victim may be slow, and the run be killed meanwhile."""
-    ledger = Ledger(limits=Limits(queries=100))
+    ledger = Budget(limits=Limits(queries=100))
     with Bookkeeper(ledger, tmp_path):
-        ledger.draw(Bill(queries=40))
+        ledger.draw(Charge(queries=40))
         assert SpendingRecord.read(tmp_path).queries == 40
-        ledger.draw(Bill(queries=20))
-        ledger.draw(Bill(answered=60, tokens_in=300))
+        ledger.draw(Charge(queries=20))
+        ledger.draw(Charge(answered=60, tokens_in=300))
         until = time.monotonic() + 10
         while (known := SpendingRecord.read(tmp_path)) is None or known.tokens_in < 300:
             assert time.monotonic() < until, "what came just behind another bill was never written"
@@ -213,7 +213,7 @@ def test_the_pace_is_learnt_from_refusals():
 
 
 def test_a_record_says_what_was_spent_and_is_read_back(tmp_path):
-    record = SpendingRecord.of(Ledger(limits=Limits(price_in=2.0), spent=Meter(3, 1_000_000, 5), seconds=60), "done")
+    record = SpendingRecord.of(Budget(limits=Limits(price_in=2.0), spent=Meter(3, 1_000_000, 5), seconds=60), "done")
     record.write(tmp_path)
     assert SpendingRecord.read(tmp_path) == record
     assert record.describe() == "3 queries, 1,000,000 tokens in and 5 out, a cost of 2, 1.0 minutes"

@@ -11,7 +11,7 @@ from malaprop.features.audit.study import Audit
 from malaprop.frame.study import tracking
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.events import Noted
+from malaprop.frame.tasks.events import TaskNote
 
 ROWS = [("a good film", 1), ("a bad film", 0), ("great", 1), ("awful", 0)]
 
@@ -43,7 +43,7 @@ def test_a_tracker_that_fails_is_told_of_and_costs_nothing(monkeypatch):
     monkeypatch.setattr(tracking, "find_spec", lambda name: name)
     assert len(audit(track=["mlflow"], listen=[heard.append]).outcomes) == 4
     assert any("mlflow could not be told of this run: OSError: nobody there" in str(one.text)
-               for one in heard if isinstance(one, Noted))  # fmt: skip
+               for one in heard if isinstance(one, TaskNote))  # fmt: skip
 
 
 def test_one_that_is_not_installed_is_refused_before_any_work(monkeypatch):

@@ -15,13 +15,13 @@ from malaprop.core.errors import DataError, RecordError, VictimError
 from malaprop.frame.records.outcome import Outcome, Side
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.study.settings import lasting, opt
-from malaprop.frame.tasks.events import Log, Lost, Measured, read_log
+from malaprop.frame.tasks.events import Log, TaskMeasured, WorkerLost, read_log
 from malaprop.frame.tasks.executor import Execution
-from malaprop.frame.tasks.outputs import Handover, JsonFile, RunFolder, Several, Took, read_skipped
+from malaprop.frame.tasks.outputs import Handover, JsonFile, RunFolder, Several, TimeTaken, read_skipped
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers.processes import Processes
-from malaprop.frame.tasks.workers.this_process import Here
+from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 
 def found(desk, inputs):
@@ -41,7 +41,7 @@ def other_lines(desk, inputs, share):
 
 
 def do(root, *tasks, jobs=1):
-    workers = Here(Place(root=root)) if jobs == 1 else Processes(jobs, Place(root=root), preload=())
+    workers = ThisProcess(Place(root=root)) if jobs == 1 else Processes(jobs, Place(root=root), preload=())
     return Execution(plan_of(tasks), root, workers).run()
 
 
@@ -124,7 +124,7 @@ def several(desk, inputs):
                 os.kill(os.getpid(), signal.SIGKILL)
             left += 1
             yield name, Outcome(id=item.id, status="skipped", label=0, original=Side(dict(item.fields)), seed=7)
-    yield Took({"left": left})
+    yield TimeTaken({"left": left})
 
 
 def count(desk, inputs):
@@ -141,7 +141,7 @@ def test_a_lost_worker_of_several_run_folders_leaves_what_is_done(tmp_path):
     heard: list[object] = []
     workers = Processes(2, Place(root=tmp_path), preload=())
     assert Execution(tasks, tmp_path, workers, [heard.append, Log(tmp_path)]).run() == {}
-    assert [type(one) for one in heard if isinstance(one, Lost | Measured)] == [Lost, Measured]
+    assert [type(one) for one in heard if isinstance(one, WorkerLost | TaskMeasured)] == [WorkerLost, TaskMeasured]
     assert '"value": 160' in (tmp_path / "counted.json").read_text()
     (took,) = (line["took"] for line in read_log(tmp_path) if "took" in line)
     assert took["left"] < 160, "what was written before the loss is not done again"

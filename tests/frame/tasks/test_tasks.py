@@ -16,14 +16,14 @@ from toy_tasks import MANY, Number, execute, plan
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.store import read_outcomes
-from malaprop.frame.tasks.events import LOG, Ended, Log, Lost, Noted, Wrote
+from malaprop.frame.tasks.events import LOG, Log, PieceWritten, TaskEnded, TaskNote, WorkerLost
 from malaprop.frame.tasks.executor import Execution, find_wanted
 from malaprop.frame.tasks.lock import lock
 from malaprop.frame.tasks.outputs import JsonFile, RunFolder, read_skipped
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers.processes import Processes
-from malaprop.frame.tasks.workers.this_process import Here
+from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 HERE = Path(__file__).parent
 
@@ -49,7 +49,7 @@ def calm(tmp_path_factory):
     root = tmp_path_factory.mktemp("calm")
     heard: list[object] = []
     assert execute(root, listen=[heard.append, Log(root)]) == {}
-    return content(root), sum(isinstance(one, Wrote) for one in heard), root
+    return content(root), sum(isinstance(one, PieceWritten) for one in heard), root
 
 
 def test_everything_is_done_once(calm):
@@ -86,7 +86,8 @@ def _die_after(root: Path, writes: int) -> None:
     if (child := os.fork()) == 0:
         left = iter(range(writes - 1))
         execute(
-            root, listen=[lambda one: next(left, None) is not None or os._exit(9) if isinstance(one, Wrote) else None]
+            root,
+            listen=[lambda one: next(left, None) is not None or os._exit(9) if isinstance(one, PieceWritten) else None],
         )
         os._exit(0)
     os.waitpid(child, 0)
@@ -99,9 +100,9 @@ def test_several_processes_give_the_same_and_lost_workers_lose_nothing(calm, tmp
     heard: list[object] = []
     assert execute(tmp_path, processes(jobs, tmp_path), listen=[heard.append]) == {}
     assert content(tmp_path) == calm[0]
-    assert sum(isinstance(one, Lost) for one in heard) == 3
-    assert any("killed by signal 9" in one.why for one in heard if isinstance(one, Lost))
-    assert any(one.text == "training" for one in heard if isinstance(one, Noted))
+    assert sum(isinstance(one, WorkerLost) for one in heard) == 3
+    assert any("killed by signal 9" in one.why for one in heard if isinstance(one, WorkerLost))
+    assert any(one.text == "training" for one in heard if isinstance(one, TaskNote))
 
 
 def test_the_item_that_kills_every_worker_is_found_and_ends_as_an_error(tmp_path):
@@ -122,7 +123,7 @@ def test_a_task_that_finds_too_little_memory_beside_others_is_done_alone(tmp_pat
     heard: list[object] = []
     failed = execute(tmp_path, processes(2, tmp_path), *tasks, listen=[heard.append])
     assert set(failed) == ({"one", "other"} if never else set())
-    assert any("tried again alone" in one.text for one in heard if isinstance(one, Noted))
+    assert any("tried again alone" in one.text for one in heard if isinstance(one, TaskNote))
     for error in failed.values():
         assert "no memory for it" in str(error)
 
@@ -137,7 +138,7 @@ def test_a_failure_takes_what_stands_behind_it_and_nothing_else(tmp_path):
         assert isinstance(failed["behind"], DataError)
         assert "a column is missing" in str(failed["behind"])
         assert (tmp_path / "sum.json").is_file()
-        assert {one.task for one in heard if isinstance(one, Ended) and one.how == "failed"} == {"bad"}
+        assert {one.task for one in heard if isinstance(one, TaskEnded) and one.how == "failed"} == {"bad"}
     assert set(find_wanted(plan(bad, behind), tmp_path)) == {"bad", "behind"}
 
 
@@ -234,14 +235,14 @@ def _begin(root: Path, jobs: int) -> subprocess.Popen[bytes]:
     return child
 
 
-class Late(Here):
+class Late(ThisProcess):
     """Two workers of which the second comes only after the first has said something; the first talks without end."""
 
     many, whole = 2, False
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self.second = Here(place)
+        self.second = ThisProcess(place)
         self.there = False
 
     @property
@@ -249,14 +250,14 @@ class Late(Here):
         return super().idle or (self.there and self.second.idle)
 
     def pick(self, ready):
-        self.chosen = self if Here.idle.fget(self) else self.second if self.idle else None
+        self.chosen = self if ThisProcess.idle.fget(self) else self.second if self.idle else None
         return None if self.chosen is None else ready[0]
 
     def start(self, job, inputs, before):
         super().start(job, inputs, before) if self.chosen is self else self.second.start(job, inputs, before)
 
     def events(self):
-        if not Here.idle.fget(self):
+        if not ThisProcess.idle.fget(self):
             yield from super().events()
         self.there = True
         if not self.second.idle:
@@ -267,7 +268,7 @@ def test_a_worker_that_comes_late_is_given_work_at_once(tmp_path):
     heard: list[object] = []
     alone = plan_of([Task(name="lines", work=toy_tasks.lines, output=RunFolder(), items=toy_tasks.examples)])
     assert Execution(alone, tmp_path, Late(Place(root=tmp_path)), [heard.append]).run() == {}
-    order = [one.piece.id for one in heard if isinstance(one, Wrote) and isinstance(one.piece, Outcome)]
+    order = [one.piece.id for one in heard if isinstance(one, PieceWritten) and isinstance(one.piece, Outcome)]
     assert order.index("id32") < order.index("id20"), "the second share began before the first was over"
 
 

@@ -9,15 +9,15 @@ import toy_tasks
 from test_tasks import content
 from toy_tasks import MANY, Number, execute
 
-from malaprop.core.budget import Ledger, Limits
+from malaprop.core.budget import Budget, Limits
 from malaprop.core.errors import DataError, SettingError
 from malaprop.frame.records.store import read_outcomes
-from malaprop.frame.tasks.events import Lost
+from malaprop.frame.tasks.events import WorkerLost
 from malaprop.frame.tasks.executor import Execution
 from malaprop.frame.tasks.outputs import JsonFile, RunFolder, Several
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place
-from malaprop.frame.tasks.workers.ray_cluster import OnRay
+from malaprop.frame.tasks.workers.ray_cluster import RayCluster
 from malaprop.frame.tasks.workers.ray_session import Session, join
 
 HERE = Path(__file__).parent
@@ -32,8 +32,8 @@ def session():
             yield found
 
 
-def workers(session: Session, root: Path, **more) -> OnRay:
-    made = OnRay(session, Place(root=root), workers=2)
+def workers(session: Session, root: Path, **more) -> RayCluster:
+    made = RayCluster(session, Place(root=root), workers=2)
     made.shared = more.get("shared", True)
     return made
 
@@ -46,7 +46,7 @@ def test_lost_workers_lose_nothing_and_the_guilty_item_is_found(session, tmp_pat
     heard: list[object] = []
     assert execute(root, workers(session, root), listen=[heard.append]) == {}
     assert content(root) == content(tmp_path / "calm")
-    assert sum(isinstance(one, Lost) for one in heard) == 1
+    assert sum(isinstance(one, WorkerLost) for one in heard) == 1
 
 
 def test_an_item_that_kills_every_worker_ends_as_an_error(session, tmp_path):
@@ -85,8 +85,8 @@ def test_errors_come_back_in_words(session, tmp_path):
 
 
 def test_workers_of_a_cluster_share_one_limit(session, tmp_path):
-    ledger = Ledger(limits=Limits(queries=95))
-    made = OnRay(session, Place(root=tmp_path, limits=ledger.limits), workers=2, ledger=ledger)
+    ledger = Budget(limits=Limits(queries=95))
+    made = RayCluster(session, Place(root=tmp_path, limits=ledger.limits), workers=2, ledger=ledger)
     tasks = [Task(name=name, work=toy_tasks.spend, output=JsonFile(Number)) for name in ("one", "two")]
     execution = Execution(plan_of(tasks), tmp_path, made)
     assert execution.run() == {}

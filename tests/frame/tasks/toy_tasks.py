@@ -19,9 +19,9 @@ from malaprop.frame.tasks.executor import Execution
 from malaprop.frame.tasks.lock import lock
 from malaprop.frame.tasks.outputs import JsonFile, Note, OwnFolder, RunFolder, Several, Skipped
 from malaprop.frame.tasks.task import Plan, Share, Task, plan_of
-from malaprop.frame.tasks.worker_context import Desk, Place
+from malaprop.frame.tasks.worker_context import Place, WorkerContext
 from malaprop.frame.tasks.workers.processes import Processes
-from malaprop.frame.tasks.workers.this_process import Here
+from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 MANY = 80
 
@@ -35,7 +35,7 @@ def examples(inputs) -> list[Example]:
     return [Example(id=f"id{number}", fields={"text": f"text {number}"}, label=0) for number in range(MANY)]
 
 
-def lines(desk: Desk, inputs, share: Share) -> Iterator[object]:
+def lines(desk: WorkerContext, inputs, share: Share) -> Iterator[object]:
     """A line an item; the folder's files `kill-ID` say whose worker dies: once, or whenever it is taken up."""
     (desk.place.root / f"worker-{os.getpid()}").touch()
     yield Run(recipe="toy", victim="v", data="d", n=len(share.whole), seed=7, labels=("a", "b"))
@@ -49,7 +49,7 @@ def lines(desk: Desk, inputs, share: Share) -> Iterator[object]:
         yield Outcome(id=item.id, status="skipped", label=0, original=Side(dict(item.fields)), seed=7)
 
 
-def model(desk: Desk, inputs) -> Iterator[object]:
+def model(desk: WorkerContext, inputs) -> Iterator[object]:
     """A folder that the task writes itself, in two steps."""
     yield Note("training")
     desk.folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def model(desk: Desk, inputs) -> Iterator[object]:
     (desk.folder / "model.json").write_text("{}")
 
 
-def two(desk: Desk, inputs) -> Iterator[object]:
+def two(desk: WorkerContext, inputs) -> Iterator[object]:
     about = Run(recipe="toy", victim="v", data="d", n=3, seed=7, labels=("a", "b"))
     for name in ("left", "right"):
         yield name, about
@@ -66,23 +66,23 @@ def two(desk: Desk, inputs) -> Iterator[object]:
                 yield name, Outcome(id=f"id{number}", status="skipped", label=0, original=Side({"text": name}))
 
 
-def count_lines(desk: Desk, inputs) -> Iterator[Number]:
+def count_lines(desk: WorkerContext, inputs) -> Iterator[Number]:
     """Of run folders that are given by their paths, which here are no longer the driver's."""
     folders = inputs["pair"].values()
     assert not any(folder.is_relative_to(desk.place.root) for folder in folders)
     yield Number(sum(len(read_outcomes(folder)) for folder in folders))
 
 
-def broken(desk: Desk, inputs) -> Iterator[object]:
+def broken(desk: WorkerContext, inputs) -> Iterator[object]:
     yield Note("on its way")
     raise DataError("a column is missing")
 
 
-def impossible(desk: Desk, inputs) -> Iterator[object]:
+def impossible(desk: WorkerContext, inputs) -> Iterator[object]:
     yield Skipped("shows no gradient")
 
 
-def spend(desk: Desk, inputs) -> Iterator[object]:
+def spend(desk: WorkerContext, inputs) -> Iterator[object]:
     """Asks for ten queries at a time, for as long as it may."""
     assert desk.purse is not None
     while True:
@@ -90,12 +90,12 @@ def spend(desk: Desk, inputs) -> Iterator[object]:
         yield Note("ten more")
 
 
-def dies(desk: Desk, inputs) -> Iterator[object]:
+def dies(desk: WorkerContext, inputs) -> Iterator[object]:
     yield Note("soon")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def alone(desk: Desk, inputs) -> Iterator[Number]:
+def alone(desk: WorkerContext, inputs) -> Iterator[Number]:
     """How many others run at the same time."""
     mark = desk.place.root / f"running-{os.getpid()}"
     mark.write_text("")
@@ -105,7 +105,7 @@ def alone(desk: Desk, inputs) -> Iterator[Number]:
     yield Number(others)
 
 
-def cramped(desk: Desk, inputs) -> Iterator[Number]:
+def cramped(desk: WorkerContext, inputs) -> Iterator[Number]:
     """Too little memory for two side by side."""
     (found,) = alone(desk, inputs)
     if found.value or (desk.place.root / "never").exists():
@@ -113,12 +113,12 @@ def cramped(desk: Desk, inputs) -> Iterator[Number]:
     yield found
 
 
-def look(desk: Desk, inputs) -> Iterator[Number]:
+def look(desk: WorkerContext, inputs) -> Iterator[Number]:
     """Whether the model's folder has come, and is not the driver's own."""
     yield Number(int((inputs["model"] / "half").is_file() and not inputs["model"].is_relative_to(desk.place.root)))
 
 
-def read_number(desk: Desk, inputs) -> Iterator[Number]:
+def read_number(desk: WorkerContext, inputs) -> Iterator[Number]:
     """What the environment says."""
     yield Number(int(os.environ.get("TOY_NUMBER", "0")))
 
@@ -130,7 +130,7 @@ class Stubborn:
         raise TypeError("it stays here")
 
 
-def unsendable(desk: Desk, inputs) -> Iterator[Number]:
+def unsendable(desk: WorkerContext, inputs) -> Iterator[Number]:
     yield Number(1)
 
 
@@ -148,14 +148,14 @@ def plan(*more: Task) -> Plan:
     )
 
 
-def add(desk: Desk, inputs) -> Iterator[Number]:
+def add(desk: WorkerContext, inputs) -> Iterator[Number]:
     assert inputs["impossible"] == Skipped("shows no gradient")
     yield Number(len(inputs["lines"]) + len(inputs["runs/two"]["left"]))
 
 
 def execute(root: Path, workers=None, *more: Task, listen=()) -> dict[str, Exception]:
     with lock(root):
-        return dict(Execution(plan(*more), root, workers or Here(Place(root=root)), listen).run())
+        return dict(Execution(plan(*more), root, workers or ThisProcess(Place(root=root)), listen).run())
 
 
 if __name__ == "__main__":

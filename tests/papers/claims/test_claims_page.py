@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.features.defending.evaluation_record import DefencesRecord
-from malaprop.frame.study.run_options import Saving
+from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.claims.claim import SIZES
 from malaprop.papers.claims.report import write_table
 from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
@@ -34,7 +34,7 @@ def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
     ids = tuple(_ID.findall(table(size)))
     assert bool(ids) == (KEPT / size).is_dir(), "a table has records behind it, and records are shown in a table"
     if ids:
-        study = Reproduce(ids=ids, size=size, read=True, records=KEPT, saving=Saving(out=tmp_path))
+        study = Reproduce(ids=ids, size=size, read=True, records=KEPT, saving=OutputOptions(out=tmp_path))
         found = study.gather(tmp_path)
         assert write_table(PAGE, found) == PAGE.read_text(encoding="utf-8")
         assert {row.verdict for row in found.rows} - {"not done"}

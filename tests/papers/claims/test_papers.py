@@ -13,7 +13,7 @@ from malaprop.features.defending import evaluation_record as defences
 from malaprop.features.explain import record as attention
 from malaprop.features.translation import record as translation
 from malaprop.frame.records.summary import Rate, Spread
-from malaprop.frame.study.run_options import Saving
+from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.attentive import oneword_record as oneword
 from malaprop.papers.claims.study import Reproduce
 from malaprop.papers.hotflip import record as hotflip
@@ -25,7 +25,7 @@ NOTHING = Spread(None, None)
 
 
 def row(root: Path, id: str, size: str = "full"):
-    (found,) = Reproduce(ids=(id,), size=size, read=True, saving=Saving(out=root)).gather(root).rows
+    (found,) = Reproduce(ids=(id,), size=size, read=True, saving=OutputOptions(out=root)).gather(root).rows
     return found
 
 

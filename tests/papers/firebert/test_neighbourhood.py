@@ -9,7 +9,7 @@ from small_victims import words
 
 from malaprop.core.errors import SettingError
 from malaprop.frame.runs.local import run
-from malaprop.papers.firebert.neighbourhood import around, laid_out, pictures, spots
+from malaprop.papers.firebert.neighbourhood import around, pictures, project_vectors, spots
 
 ATTACK = toy.listed({"good": ("bad",)})
 
@@ -50,10 +50,10 @@ def test_fields_of_noisy_vectors(outcomes):
 
 def test_layouts():
     vectors = np.asarray([[0.0, 0, 5], [0, 1, 5], [10, 0, 5], [10, 1, 5]])
-    flat = laid_out(vectors, "pca", 0)
+    flat = project_vectors(vectors, "pca", 0)
     assert np.allclose(np.abs(flat[:, 0]), 5)
     assert np.allclose(np.abs(flat[:, 1]), 0.5)
     with pytest.raises(SettingError, match="pca or tsne"):
-        laid_out(vectors, "umap", 0)
+        project_vectors(vectors, "umap", 0)
     pytest.importorskip("sklearn")
-    assert laid_out(np.random.default_rng(0).normal(size=(24, 5)), "tsne", 0).shape == (24, 2)
+    assert project_vectors(np.random.default_rng(0).normal(size=(24, 5)), "tsne", 0).shape == (24, 2)

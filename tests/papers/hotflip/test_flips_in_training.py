@@ -13,11 +13,11 @@ from malaprop.features.hardening.character_batches import char_gradients, spelli
 from malaprop.features.hardening.character_models import counts, reads_characters, usable_in
 from malaprop.features.hardening.key_star import KeyStar, draw_signs, mistype
 from malaprop.models.tokens.openvocab import BETWEEN, OTHER
-from malaprop.papers.hotflip.training import HotFlipTraining, best_flips, flipped_loss
+from malaprop.papers.hotflip.training import HotFlipTraining, best_flips, loss_with_flips
 from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.blocks.lstm import WordLSTM
-from malaprop.zoo.gradients.characters import plain_words, respelled
+from malaprop.zoo.gradients.characters import plain_words, score_respelled
 from malaprop.zoo.training import Hooks, Rows, Training, fit, judge
 
 
@@ -49,7 +49,7 @@ def test_the_best_flips_raise_the_loss_more_than_random_ones():
 
     @torch.no_grad()
     def loss(signs):
-        logits = respelled(model, signs, given.ids, given.lengths)
+        logits = score_respelled(model, signs, given.ids, given.lengths)
         return float(functional.cross_entropy(logits, given.labels))
 
     flipped = loss(best_flips(words, spelled, towards, 0.2, usable))
@@ -92,12 +92,14 @@ def test_both_halves_of_the_loss_reach_the_weights(half):
         clean = functional.cross_entropy(model.from_vectors(vectors, given.ids, given.lengths).float(), given.labels)
         (towards,) = torch.autograd.grad(clean, vectors, retain_graph=True)
         changed = best_flips(words, spelled, towards / 2, 0.2, usable)
-        noisy = functional.cross_entropy(respelled(model, changed, given.ids, given.lengths).float(), given.labels)
+        noisy = functional.cross_entropy(
+            score_respelled(model, changed, given.ids, given.lengths).float(), given.labels
+        )
     ((clean + noisy) / 2).backward()
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        value = flipped_loss(model, given, HotFlipTraining(r=0.2, once=False), usable)
+        value = loss_with_flips(model, given, HotFlipTraining(r=0.2, once=False), usable)
     value.backward()
     assert float(value.detach()) == pytest.approx(float((clean + noisy).detach()) / 2, rel=1e-3 if half else 1e-6)
     for name, parameter in model.named_parameters():
@@ -112,7 +114,7 @@ def test_it_learns_and_repeats_itself(once):
         given = batch(model)
         rows = Rows([ids[:n].tolist() for ids, n in zip(given.ids, given.lengths.tolist(), strict=True)], LABELS)
         usable = usable_in(model.embedding)
-        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, HotFlipTraining(once=once), usable))
+        hooks = Hooks(loss=lambda m, b: loss_with_flips(m, b, HotFlipTraining(once=once), usable))
         fit(model, rows, rows, Training(epochs=40, batch=4, rate=1e-2, patience=40), hooks=hooks)
         return model, judge(model, rows)[0]
 

@@ -9,7 +9,7 @@ from malaprop.core.text import Text, Words
 from malaprop.frame.records import Outcome, Queries, Side, edits_between
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.papers.hotflip.confidence import confidence, curve, success_at
-from malaprop.papers.hotflip.nearest_words import edited_words, neighbours
+from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
 from malaprop.papers.hotflip.operations import changed_characters, of_outcome, operations
 from malaprop.papers.hotflip.summary import PLAIN, HotFlipDesign
 from malaprop.training.card import Card
@@ -154,7 +154,7 @@ def test_neighbours_before_and_after_an_edit(reader):
 
 def test_words_that_became_something_else_come_by_frequency():
     both = [outcome("Good film", "goad film"), outcome("good idea", "goad idxea"), HELD]
-    assert edited_words(both) == [("good", "goad"), ("idea", "idxea")]
+    assert find_edited_words(both) == [("good", "goad"), ("idea", "idxea")]
 
 
 def test_every_attack_of_a_study_that_closes_characters_can_be_made():

@@ -10,7 +10,7 @@ from small_sentences import SENTENCES, blank_model
 
 from malaprop.papers.natural.models.arae import Arae, AraeWork
 from malaprop.papers.natural.models.sentencenet import SentenceNet
-from malaprop.training.task import Now, Phase
+from malaprop.training.task import Stage, TrainingStep
 
 
 def _begin(**how: object) -> tuple[SentenceNet, AraeWork, torch.Tensor]:
@@ -22,7 +22,7 @@ def _begin(**how: object) -> tuple[SentenceNet, AraeWork, torch.Tensor]:
 
 def _walk(work: AraeWork, losses: Any) -> Any:
     """Takes the steps that a part of the course asks for; gives its figures."""
-    now = Now(Phase(losses=lambda now: losses, steps=100), 0, 0.1, 0.0)
+    now = TrainingStep(Stage(losses=lambda now: losses, steps=100), 0, 0.1, 0.0)
     while True:
         try:
             name, loss, _ = next(losses)

@@ -20,7 +20,7 @@ from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import ImageWork, train
 from malaprop.papers.natural.models.vae import vae_loss
 from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 
 SMALL = {"width": 4, "dim": 6, "batch": 16, "steps": 6, "inverter_steps": 4, "critic_steps": 2}
 
@@ -133,7 +133,7 @@ def test_training_goes_on_where_it_was_killed(kind, data, tmp_path):
     class Killed(Exception):
         pass
 
-    state = Unfinished(folder=tmp_path / "state", recipe={"a": 1}, every=0)
+    state = TrainingFolder(folder=tmp_path / "state", recipe={"a": 1}, every=0)
     calls = 0
 
     def killed(phase, step):
@@ -171,7 +171,7 @@ def test_an_inverter_of_large_images_goes_on_exactly(tmp_path):
 
     whole, rest = work(), work()
     train(whole)
-    state = Unfinished(folder=tmp_path / "state", recipe={}, every=0)
+    state = TrainingFolder(folder=tmp_path / "state", recipe={}, every=0)
 
     def killed(phase, step):
         if (phase, step) == ("inverter", 3):

@@ -18,8 +18,8 @@ from malaprop.data.scenes import draw_scenes
 from malaprop.frame.records.summary import Rate, Spread
 from malaprop.papers.natural.compare import compare_searches, correlation, largest, pairs, ranks, spearman
 from malaprop.papers.natural.generators import train_on
-from malaprop.papers.natural.images import ImageTarget, lay_ground
-from malaprop.papers.natural.latent_target import Quest
+from malaprop.papers.natural.images import ImageTarget, make_image_data
+from malaprop.papers.natural.latent_target import LatentRun
 from malaprop.papers.natural.models.image_victim import of_function
 from malaprop.papers.natural.models.imageplan import ImagePlan
 from malaprop.papers.natural.record import Find, NaturalRecord, SweepDot, Tried
@@ -43,12 +43,12 @@ def quest(place):
     from malaprop.papers.natural.models.images import load as generator
 
     data, manifold = load(place / "bars.npz").sample(12, 0), generator(place / "vae")
-    ground = lay_ground(data, manifold)
+    ground = make_image_data(data, manifold)
 
     def make(width=4, victim=brightest, drawn=True, **more):
         victim = of_function(victim, name="brightest")
         target = ImageTarget(ground=ground, manifold=manifold, victim=victim, drawn=drawn)
-        return Quest(target=target, search=Shrinking(samples=60, step=0.1, reach=6.0), width=width, **more)
+        return LatentRun(target=target, search=Shrinking(samples=60, step=0.1, reach=6.0), width=width, **more)
 
     return make
 

@@ -16,7 +16,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.data.images import load as images
 from malaprop.papers.natural.fgsm import Fgsm
-from malaprop.papers.natural.models.image_classifier_training import Schooling, accurate, fit, train
+from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, accurate, fit, train
 from malaprop.papers.natural.models.image_victim import CARD, WEIGHTS, load, of_function, of_network, of_sklearn
 
 
@@ -29,7 +29,7 @@ def data(tmp_path):
     ("kind", "more"), [("forest", {}), ("lenet", {"epochs": 25}), ("mlp", {"widths": (16,), "epochs": 25})]
 )
 def test_a_trained_one_comes_back_from_its_folder(kind, more, data, tmp_path):
-    plan = Schooling(kind=kind, rate=5e-3, **more)
+    plan = ImageTrainingSettings(kind=kind, rate=5e-3, **more)
     made, card = train(plan, images(data, "train"), images(data, "test"), folder=tmp_path / kind)
     assert card.figures["test_accuracy"] > 0.9
     there = load(str(tmp_path / kind))
@@ -47,7 +47,7 @@ def test_a_forest_of_arrays_answers_as_scikit_learn(data):
     from sklearn.ensemble import RandomForestClassifier
 
     learn, some = images(data, "train"), np.random.default_rng(0).random((500, 1, 8, 8), np.float32)
-    net, settings = fit(Schooling(kind="forest", trees=7), learn, seed=5)
+    net, settings = fit(ImageTrainingSettings(kind="forest", trees=7), learn, seed=5)
     theirs = RandomForestClassifier(n_estimators=7, random_state=5)
     theirs.fit(learn.images.reshape(len(learn), -1), learn.labels)
     ours = of_network(net, name="forest")(some)
@@ -131,7 +131,12 @@ def test_what_is_no_victim(spec, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("harm", ["card", "weights", "kind"])
 def test_a_damaged_folder_says_so(harm, data, tmp_path):
-    train(Schooling(kind="mlp", epochs=1), images(data, "train"), images(data, "test"), folder=tmp_path / "mlp")
+    train(
+        ImageTrainingSettings(kind="mlp", epochs=1),
+        images(data, "train"),
+        images(data, "test"),
+        folder=tmp_path / "mlp",
+    )
     card = tmp_path / "mlp" / CARD
     if harm == "card":
         card.write_text("{}")
@@ -145,7 +150,7 @@ def test_a_damaged_folder_says_so(harm, data, tmp_path):
 
 @pytest.mark.parametrize("harm", [{"left": slice(0, 1)}, {"left": 10**6}, {"pixel": 10**6}, {"roots": -1}])
 def test_a_forest_whose_arrays_lead_astray_says_so(harm, data, tmp_path):
-    train(Schooling(kind="forest"), images(data, "train"), images(data, "test"), folder=tmp_path / "forest")
+    train(ImageTrainingSettings(kind="forest"), images(data, "train"), images(data, "test"), folder=tmp_path / "forest")
     arrays = load_file(tmp_path / "forest" / WEIGHTS)
     ((name, how),) = harm.items()
     arrays[name] = arrays[name][how].clone() if isinstance(how, slice) else torch.full_like(arrays[name], how)
@@ -157,7 +162,7 @@ def test_a_forest_whose_arrays_lead_astray_says_so(harm, data, tmp_path):
 @pytest.mark.parametrize("bad", [{"kind": "cnn"}, {"epochs": 0}, {"dropout": 1.0}, {"share": 0}, {"widths": (0,)}])
 def test_plans_are_checked(bad):
     with pytest.raises(SettingError):
-        Schooling(**bad)
+        ImageTrainingSettings(**bad)
 
 
 def test_the_fast_gradient_sign_by_hand(data):

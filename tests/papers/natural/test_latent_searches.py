@@ -11,10 +11,10 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.engine.drive import drive
 from malaprop.papers.natural.search import SEARCHES
-from malaprop.papers.natural.search.confirmed import hunt
+from malaprop.papers.natural.search.confirmed import search_confirmed
 from malaprop.papers.natural.search.iterative import Iterative
 from malaprop.papers.natural.search.probe import noise
-from malaprop.papers.natural.search.service import Cloud, Looks, OtherLabel
+from malaprop.papers.natural.search.service import LatentPoints, LatentService, OtherLabel
 from malaprop.papers.natural.search.shrinking import Shrinking
 
 DIM = 8
@@ -43,10 +43,10 @@ def beyond(border):
 
 
 def go(search, goal, many=3, width=3, victim=same, verify=None, cap=100_000):
-    looks = Looks(manifold=Itself(), victim=victim, batch=64)
-    check = Looks(manifold=Itself(), victim=verify or victim)
+    looks = LatentService(manifold=Itself(), victim=victim, batch=64)
+    check = LatentService(manifold=Itself(), victim=verify or victim)
     start = np.zeros(DIM, np.float32)
-    jobs = [(i, hunt(search, start, goal, generator(0, str(i)), cap=cap)) for i in range(many)]
+    jobs = [(i, search_confirmed(search, start, goal, generator(0, str(i)), cap=cap)) for i in range(many)]
     found = dict(drive(jobs, {"latent": looks, "verify": check}, width=width))
     return [found[i] for i in range(many)]
 
@@ -104,12 +104,12 @@ def test_a_victim_that_fails_spoils_its_own_search_alone():
             raise RuntimeError("no such height")
         return items
 
-    looks = Looks(manifold=Itself(), victim=victim, batch=10_000)
+    looks = LatentService(manifold=Itself(), victim=victim, batch=10_000)
     far = np.zeros(DIM, np.float32)
     far[1] = 100
     starts = {"near": np.zeros(DIM, np.float32), "far": far}
     search = Iterative(samples=50, step=0.2)
-    jobs = [(name, hunt(search, z, beyond(0.3), generator(0, name))) for name, z in starts.items()]
+    jobs = [(name, search_confirmed(search, z, beyond(0.3), generator(0, name))) for name, z in starts.items()]
     found = dict(drive(jobs, {"latent": looks, "verify": looks}, width=2))
     assert found["near"].distance
     assert found["far"].failed
@@ -132,8 +132,8 @@ def test_iterative_moves_shells_outward_as_printed():
             radii.append((far.min(), far.max()))
         return far > 1.0
 
-    looks = Looks(manifold=Itself(), victim=same, batch=10_000)
-    job = ("one", hunt(Iterative(samples=500, step=0.3), np.zeros(DIM, np.float32), goal, generator(0)))
+    looks = LatentService(manifold=Itself(), victim=same, batch=10_000)
+    job = ("one", search_confirmed(Iterative(samples=500, step=0.3), np.zeros(DIM, np.float32), goal, generator(0)))
     ((_, catch),) = drive([job], {"latent": looks, "verify": looks}, width=1)
     assert len(radii) == 4
     for turn, (low, high) in enumerate(radii):
@@ -153,9 +153,9 @@ def test_hybrid_follows_the_printed_ranges():
             spans.append((far.min(), far.max()))
         return far > 1.0
 
-    looks = Looks(manifold=Itself(), victim=same, batch=10_000)
+    looks = LatentService(manifold=Itself(), victim=same, batch=10_000)
     search = Shrinking(samples=400, step=0.05, reach=8.0, patience=2)
-    job = ("one", hunt(search, np.zeros(DIM, np.float32), goal, generator(0)))
+    job = ("one", search_confirmed(search, np.zeros(DIM, np.float32), goal, generator(0)))
     ((_, catch),) = drive([job], {"latent": looks, "verify": looks}, width=1)
     assert spans[0][1] > 7.5
     assert spans[1][1] < 1.2  # (0, r] with r the closest of the first look
@@ -173,10 +173,10 @@ def test_boundary_gets_nearer_with_fewer_queries():
 
 
 def test_goals_of_many_clouds_see_their_own_rows():
-    looks = Looks(manifold=Itself(), victim=lambda items: np.stack([items[:, 0], 1 - items[:, 0]], 1), batch=3)
+    looks = LatentService(manifold=Itself(), victim=lambda items: np.stack([items[:, 0], 1 - items[:, 0]], 1), batch=3)
     points = np.zeros((5, DIM), np.float32)
     points[:, 0] = [0, 1, 0, 1, 1]
-    asks = [[Cloud(points, OtherLabel(1))], [Cloud(points[:2], OtherLabel(0))]]
+    asks = [[LatentPoints(points, OtherLabel(1))], [LatentPoints(points[:2], OtherLabel(0))]]
     flags = looks.finish(looks.begin(asks))
     assert flags[0][0].tolist() == [False, True, False, True, True]
     assert flags[1][0].tolist() == [True, False]
@@ -209,7 +209,7 @@ def test_settings_are_checked(kind, settings):
 
 def test_a_cap_of_nothing_is_refused():
     with pytest.raises(SettingError, match="at least 1"):
-        next(hunt(Iterative(), np.zeros(2, np.float32), beyond(1), generator(0), cap=0))
+        next(search_confirmed(Iterative(), np.zeros(2, np.float32), beyond(1), generator(0), cap=0))
 
 
 @pytest.mark.parametrize(

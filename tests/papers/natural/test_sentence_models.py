@@ -19,7 +19,7 @@ from malaprop.papers.natural.models import sentencetraining
 from malaprop.papers.natural.models.ngrams import NGrams
 from malaprop.papers.natural.models.sentencemodel import SentenceModel, is_sentence_model
 from malaprop.papers.natural.models.sentencequality import bleu
-from malaprop.papers.natural.models.sentences import Codec, distinct, dressed, joined
+from malaprop.papers.natural.models.sentences import Codec, distinct, join_tokens, restore_case
 from malaprop.papers.natural.models.sentencetraining import train_sentences
 from malaprop.training import state as unfinished
 from malaprop.zoo.pretrain.texts import corpus
@@ -29,7 +29,7 @@ _WORDS = st.sampled_from(["a", "man", "is", "n't", "'s", ",", ".", "well", "know
 
 @given(st.lists(_WORDS.filter(lambda w: w not in ("n't", "'s")), min_size=1, max_size=8))
 def test_joined_words_are_cut_into_the_same_words(words: list[str]) -> None:
-    assert tokens(joined(words)) == words
+    assert tokens(join_tokens(words)) == words
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_joined_words_are_cut_into_the_same_words(words: list[str]) -> None:
     ],
 )
 def test_contractions_and_marks_stand_at_their_words(words: list[str], sentence: str) -> None:
-    assert joined(words) == sentence
+    assert join_tokens(words) == sentence
     assert tokens(sentence) == words
 
 
@@ -50,8 +50,8 @@ def test_codec_knows_what_fits_and_what_is_unknown() -> None:
     assert codec.strings(codec.rows(["A man eats."])) == ["a man eats."]
     assert [codec.fits(s) for s in ("a man", "a man eats a man", "...", "")] == [True, False, False, False]
     assert codec.unknown("A fat man eats pie, pie.") == ("fat", "pie", ",")
-    assert dressed("a man", "The dog") == "A man"
-    assert dressed("a man", "the dog") == "a man"
+    assert restore_case("a man", "The dog") == "A man"
+    assert restore_case("a man", "the dog") == "a man"
 
 
 def test_distinct_sentences_are_distinct_by_their_words() -> None:

@@ -16,11 +16,11 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.data.base import of
 from malaprop.frame.records.summary import Rate
 from malaprop.papers.natural.edits import apart
-from malaprop.papers.natural.latent_target import Quest
-from malaprop.papers.natural.perturbations import around
+from malaprop.papers.natural.latent_target import LatentRun
+from malaprop.papers.natural.perturbations import perturb_sentence
 from malaprop.papers.natural.search.iterative import Iterative
 from malaprop.papers.natural.search.shrinking import Shrinking
-from malaprop.papers.natural.sentences import Classified, SentenceTarget, Translated, lay_ground
+from malaprop.papers.natural.sentences import Classified, SentenceTarget, Translated, make_sentence_data
 from malaprop.papers.natural.study.common import order_lines
 from malaprop.papers.natural.study.texts import check_data
 from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceTurn, TextTried
@@ -36,13 +36,13 @@ def _predict(texts: Sequence[Any]) -> np.ndarray:
 
 def _target(data: Any, asked: Any) -> SentenceTarget:
     model: Any = Lookup()
-    return SentenceTarget(ground=lay_ground(data, model), examples=data.examples, model=model, asked=asked)
+    return SentenceTarget(ground=make_sentence_data(data, model), examples=data.examples, model=model, asked=asked)
 
 
-def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> Quest:
+def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> LatentRun:
     target = _target(of(_PAIRS), Classified(victim=mp.victim(predict), names=("no", "eats")))
     search = search or Shrinking(samples=80, step=0.1, reach=3.0)
-    return Quest(target=target, search=search, **{"cap": 20_000, **more})
+    return LatentRun(target=target, search=search, **{"cap": 20_000, **more})
 
 
 def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -> None:
@@ -101,7 +101,7 @@ def test_a_probe_searches_translations() -> None:
 
     asked = Translated(translate=translate, probe=WordAppears("isst"))
     target = _target(of([(s, 0) for s in SENTENCES[:12]]), asked)
-    quest = Quest(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
+    quest = LatentRun(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
     turns = list(quest.run())
     assert {turn.status for turn in turns} == {"success", "skipped"}
     for turn in turns:
@@ -111,7 +111,7 @@ def test_a_probe_searches_translations() -> None:
 
 def test_what_lies_around_grows_with_distance() -> None:
     model: Any = Lookup()
-    (found,) = around(model, [SENTENCES[0]], model.invert([SENTENCES[0]]), reach=3.0)
+    (found,) = perturb_sentence(model, [SENTENCES[0]], model.invert([SENTENCES[0]]), reach=3.0)
     assert found.returned == SENTENCES[0]
     distances = [distance for distance, _ in found.near]
     assert distances == sorted(distances)

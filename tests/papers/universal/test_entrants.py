@@ -9,7 +9,7 @@ import pytest
 
 from malaprop.core.errors import SettingError
 from malaprop.papers.universal import study_models as entrants
-from malaprop.papers.universal.study_models import enter, spread
+from malaprop.papers.universal.study_models import choose_models, expand_names
 from malaprop.training.card import Card
 from malaprop.zoo import checkpoint
 from malaprop.zoo.names import ZooSpec, parse
@@ -48,7 +48,7 @@ def test_a_users_own_classifier_that_was_hardened_has_no_place_in_the_table(monk
     spec = ZooSpec(encoder="transformers", units="piece", embedding="mine", depth=0)
     card = entrants.read_card(Path("BERT"))
     monkeypatch.setattr(entrants, "read_card", lambda folder: replace(card, spec=spec.plain(), hardened=folder.name))
-    found = enter([str(cards("reject")), str(cards("swaps"))], lambda _: {})
+    found = choose_models([str(cards("reject")), str(cards("swaps"))], lambda _: {})
     assert [(e.name, e.number, e.traits) for e in found] == [("mine+reject", None, None), ("mine+swaps", None, None)]
 
 
@@ -59,7 +59,7 @@ def test_names_get_their_seconds_and_the_order_of_the_table(cards):
         asked.extend(names)
         return {name: cards(name) for name in names}
 
-    found = enter(["BERT", "my.model:predict", "CNN-W-Random-1", "LSTM-W-GloVe-1"], ensure)
+    found = choose_models(["BERT", "my.model:predict", "CNN-W-Random-1", "LSTM-W-GloVe-1"], ensure)
     assert [e.name for e in found] == ["LSTM-W-GloVe-1", "CNN-W-Random-1", "BERT", "my.model:predict"]
     assert [e.number for e in found] == [2, 37, 61, None]
     assert [e.second.name if e.second else None for e in found] == [
@@ -74,14 +74,14 @@ def test_names_get_their_seconds_and_the_order_of_the_table(cards):
 
 
 def test_without_base_rates_nothing_else_is_trained(cards):
-    found = enter(["CNN-W-Random-1", "LSTM-W-GloVe-1"], lambda names: {n: cards(n) for n in names}, base=False)
+    found = choose_models(["CNN-W-Random-1", "LSTM-W-GloVe-1"], lambda names: {n: cards(n) for n in names}, base=False)
     assert [e.second for e in found] == [None, None]
 
 
 def test_a_folder_of_folders_stands_for_all_of_them(cards, tmp_path):
     for name in ("CNN-W-Random-1", "CNN-W-Random-1#2", "LSTM-W-Random-1"):
         cards(name)
-    found = enter([str(tmp_path)], lambda names: {})
+    found = choose_models([str(tmp_path)], lambda names: {})
     assert [(e.name, e.second.name if e.second else None) for e in found] == [
         ("LSTM-W-Random-1", None),
         ("CNN-W-Random-1", "CNN-W-Random-1#2"),
@@ -90,22 +90,22 @@ def test_a_folder_of_folders_stands_for_all_of_them(cards, tmp_path):
 
 def test_a_folder_has_its_second_beside_it(cards):
     folders = [cards(name) for name in ("CNN-W-Random-1", "CNN-W-Random-1#2", "LSTM-W-Random-1")]
-    found = enter([str(folders[0]), str(folders[2])], lambda names: {})
+    found = choose_models([str(folders[0]), str(folders[2])], lambda names: {})
     assert [e.second.name if e.second else None for e in found] == [None, "CNN-W-Random-1#2"]
 
 
 def test_all63():
-    assert len(spread(["all63"])) == 63
-    assert spread(["CNN-W-Random-1", "all63", "BERT"])[0] == "CNN-W-Random-1"
-    assert len(spread(["CNN-W-Random-1", "all63", "BERT"])) == 63
+    assert len(expand_names(["all63"])) == 63
+    assert expand_names(["CNN-W-Random-1", "all63", "BERT"])[0] == "CNN-W-Random-1"
+    assert len(expand_names(["CNN-W-Random-1", "all63", "BERT"])) == 63
 
 
 def test_bad_lists(cards, tmp_path):
     with pytest.raises(SettingError, match="at least two victims, got none"):
-        enter([], lambda names: {})
+        choose_models([], lambda names: {})
     (tmp_path / "empty").mkdir()
     with pytest.raises(SettingError, match="holds no model, nor folders of models"):
-        spread([str(tmp_path / "empty")])
+        expand_names([str(tmp_path / "empty")])
     one = cards("CNN-W-Random-1")
     with pytest.raises(SettingError, match="two victims are called CNN-W-Random-1"):
-        enter([str(one), "CNN-W-Random-1"], lambda names: dict.fromkeys(names, one))
+        choose_models([str(one), "CNN-W-Random-1"], lambda names: dict.fromkeys(names, one))

@@ -9,7 +9,7 @@ from malaprop.papers.universal.classes import tables
 from malaprop.papers.universal.factors import FACTORS, factors, order, order_share, pairs
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import Traits
-from malaprop.papers.universal.resample import Draws
+from malaprop.papers.universal.resample import ModelResamples
 from malaprop.papers.universal.study_models import traits
 from malaprop.zoo.names import ZooSpec, grid
 
@@ -34,7 +34,7 @@ def matrix(hits: list[list[int]] | None = None, total: int = 100) -> Matrix:
 
 
 def test_each_factor_is_the_mean_absolute_difference_to_the_targets_base_rate():
-    found = {f.name: f for f in factors(matrix(), known(*NAMES), Draws(6))}
+    found = {f.name: f for f in factors(matrix(), known(*NAMES), ModelResamples(6))}
     # a pair counts both ways, each against the base rate of its own target
     assert found["architecture"].mean.value == pytest.approx((abs(0.4 - 0.6) + abs(0.4 - 0.7)) / 2)
     assert found["input form"].mean.value == pytest.approx((abs(0.2 - 0.5) + abs(0.3 - 0.7)) / 2)
@@ -49,7 +49,7 @@ def test_noise_is_what_equal_rates_would_show():
     rng = np.random.default_rng(0)
     every = known(*(spec.name for spec in grid()))
     hits = rng.binomial(500, 0.4, (63, 63))
-    found = {f.name: f for f in factors(Matrix(hits, np.full_like(hits, 500)), every, Draws(63))}
+    found = {f.name: f for f in factors(Matrix(hits, np.full_like(hits, 500)), every, ModelResamples(63))}
     for factor in found.values():
         assert factor.mean.value == pytest.approx(factor.noise, rel=0.25)
         assert factor.noise == pytest.approx(np.sqrt(2 / np.pi * 2 * 0.24 / 500), rel=0.02)
@@ -63,13 +63,13 @@ def test_the_order_is_seen_in_the_resamples():
     for name, many in value.items():
         hits[pairs(every, FACTORS[name][0])] = many
     made = Matrix(hits, np.full_like(hits, 500))
-    assert order(factors(made, every, Draws(63))) == ("input form", "architecture", "embedding", "capacity")
-    assert order_share(made, every, Draws(63)) > 0.99
+    assert order(factors(made, every, ModelResamples(63))) == ("input form", "architecture", "embedding", "capacity")
+    assert order_share(made, every, ModelResamples(63)) > 0.99
     turned = Matrix(600 - hits, np.full_like(hits, 500))
-    assert order_share(turned, every, Draws(63)) > 0.99  # the absolute value counts
+    assert order_share(turned, every, ModelResamples(63)) > 0.99  # the absolute value counts
     flat = Matrix(np.full_like(hits, 250), np.full_like(hits, 500))
-    assert order_share(flat, every, Draws(63)) < 0.2  # one order of 24
-    assert order_share(matrix(), [*known(*NAMES[:2]), *([None] * 4)], Draws(6)) is None
+    assert order_share(flat, every, ModelResamples(63)) < 0.2  # one order of 24
+    assert order_share(matrix(), [*known(*NAMES[:2]), *([None] * 4)], ModelResamples(6)) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_how_many_pairs_the_63_give(name, many):
 
 
 def test_class_tables_take_base_rates_on_the_diagonal():
-    by_architecture, by_reading = tables(matrix(), known(*NAMES), Draws(6))
+    by_architecture, by_reading = tables(matrix(), known(*NAMES), ModelResamples(6))
     assert by_architecture.classes == ("LSTM", "CNN", "BERT")
     assert by_architecture.models == (4, 1, 1)
     inner = np.asarray(HITS)[:4, :4].mean() / 100
@@ -105,21 +105,21 @@ def test_what_was_not_tried_is_left_out():
     hits, totals = np.asarray(HITS), np.full((6, 6), 100)
     totals[2] = 0  # a source without a success
     totals[4, 4] = 0  # a model without a second
-    found = {f.name: f for f in factors(Matrix(hits, totals), known(*NAMES), Draws(6))}
+    found = {f.name: f for f in factors(Matrix(hits, totals), known(*NAMES), ModelResamples(6))}
     assert "input form" not in found  # neither a text of the one that reads characters, nor its base rate
     assert found["architecture"].mean.value == pytest.approx(abs(0.4 - 0.7))
-    table = tables(Matrix(hits, totals), known(*NAMES), Draws(6))[0]
+    table = tables(Matrix(hits, totals), known(*NAMES), ModelResamples(6))[0]
     assert table.cells[1][1] is None
     made = Matrix(hits, totals)
-    assert made.base_mean(Draws(6)).value == pytest.approx((0.7 + 0.6 + 0.6 + 0.4) / 4)
+    assert made.base_mean(ModelResamples(6)).value == pytest.approx((0.7 + 0.6 + 0.6 + 0.4) / 4)
 
 
 def test_models_outside_the_zoo_have_no_traits_and_no_table():
-    assert tables(matrix(), [None] * 6, Draws(6)) == ()
-    assert factors(matrix(), [None] * 6, Draws(6)) == ()
+    assert tables(matrix(), [None] * 6, ModelResamples(6)) == ()
+    assert factors(matrix(), [None] * 6, ModelResamples(6)) == ()
 
 
 def test_the_same_seed_draws_the_same_models():
-    assert (Draws(5, seed=1).weights == Draws(5, seed=1).weights).all()
-    assert (Draws(5, seed=1).weights != Draws(5, seed=2).weights).any()
-    assert (Draws(5).weights.sum(1) == 5).all()
+    assert (ModelResamples(5, seed=1).weights == ModelResamples(5, seed=1).weights).all()
+    assert (ModelResamples(5, seed=1).weights != ModelResamples(5, seed=2).weights).any()
+    assert (ModelResamples(5).weights.sum(1) == 5).all()

@@ -18,7 +18,7 @@ from malaprop.papers.universal.factors import factors, order
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord
 from malaprop.papers.universal.report import heat_map, matrix_csv, transfers
-from malaprop.papers.universal.resample import Draws
+from malaprop.papers.universal.resample import ModelResamples
 from malaprop.papers.universal.study_models import traits
 from malaprop.reports import render
 from malaprop.zoo.names import grid, number
@@ -49,7 +49,7 @@ def whole() -> TransferRecord:
     specs = list(grid())
     hits = np.random.default_rng(0).integers(50, 400, (63, 63))
     totals = np.full_like(hits, 500)
-    known, draws = [traits(spec) for spec in specs], Draws(63)
+    known, draws = [traits(spec) for spec in specs], ModelResamples(63)
     made = Matrix(hits, totals)
     found = factors(made, known, draws)
     rows = tuple(tuple(map(int, row)) for row in hits)

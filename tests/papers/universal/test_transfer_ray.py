@@ -9,7 +9,7 @@ import pytest
 import toy
 
 from malaprop.core.errors import VictimError
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.study import conduct
 from malaprop.papers.universal.study import Transfer
@@ -41,7 +41,7 @@ def test_the_same_study_as_in_one_process(tmp_path, monkeypatch):
     def study(out: str, *names: str, **where: object) -> Transfer:
         return Transfer(
             victims=tuple(f"rayjudges:{name}" for name in names), recipe=toy.listed(),
-            texts=Selection(data="toy.csv", n=0), where=Where(**where), saving=Saving(out=tmp_path / out),
+            texts=Selection(data="toy.csv", n=0), where=RunOptions(**where), saving=OutputOptions(out=tmp_path / out),
         )  # fmt: skip
 
     here = conduct(study("here", "plain", "sour", "sweet")).record

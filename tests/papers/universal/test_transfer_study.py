@@ -21,7 +21,7 @@ from malaprop.data.base import Dataset, load
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.runs.local import run
-from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.study import conduct
 from malaprop.models.victims.strings import StringVictim
@@ -31,7 +31,7 @@ from malaprop.papers.universal.ensembles import EnsembleChoice
 from malaprop.papers.universal.ensembles_record import EnsemblesRecord
 from malaprop.papers.universal.record import Traits, TransferRecord
 from malaprop.papers.universal.study import Transfer
-from malaprop.papers.universal.study_models import Entrant
+from malaprop.papers.universal.study_models import StudyModel
 from malaprop.papers.universal.transfer_tasks import name_folders
 
 ATTACK = toy.listed()
@@ -76,10 +76,11 @@ def guard(name: str, word: str) -> StringVictim:
 class Paired(Transfer):
     """A study whose models have the seconds that the test gives them, as names of the zoo have."""
 
-    def entrants(self) -> list[Entrant]:
+    def entrants(self) -> list[StudyModel]:
         found = super().entrants()
         return [
-            replace(e, second=Entrant.of(SECONDS[e.name]) if self.base and e.name in SECONDS else None) for e in found
+            replace(e, second=StudyModel.of(SECONDS[e.name]) if self.base and e.name in SECONDS else None)
+            for e in found
         ]
 
 
@@ -124,7 +125,7 @@ def settings(
 ) -> Transfer:
     return Paired(
         victims=tuple(victims), recipe=ATTACK, draw=wanted, texts=Selection(data=data or Place.file, n=0, seed=seed),
-        where=Where(device="cpu", jobs=jobs), saving=Saving(out=root), **more,
+        where=RunOptions(device="cpu", jobs=jobs), saving=OutputOptions(out=root), **more,
     )  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def test_a_rejected_text_has_not_carried_over(tmp_path):
 
 def ensembles(root: Any, victims: Sequence[Any], **more: Any) -> EnsemblesRecord:
     VICTIMS[:] = victims
-    found: EnsemblesRecord = conduct(Search(source=root, where=Where(device="cpu"), **more)).record
+    found: EnsemblesRecord = conduct(Search(source=root, where=RunOptions(device="cpu"), **more)).record
     return found
 
 
@@ -536,9 +537,9 @@ def test_ensembles_of_a_folder_from_before_there_was_a_study_toml(tmp_path, monk
     (tmp_path / "judges.py").write_text(JUDGES)
     names = [f"judges:{name}" for name in ("plain", "harsh", "mild")]
     conduct(replace(settings(tmp_path / "old", names), recipe="homoglyph", base=False))
-    new = conduct(EnsembleSearch(source=tmp_path / "old", size="2", where=Where(device="cpu"))).record
+    new = conduct(EnsembleSearch(source=tmp_path / "old", size="2", where=RunOptions(device="cpu"))).record
     for name in ("looked", "drawn", "answers", "ensembles"):
         shutil.rmtree(tmp_path / "old" / name)
     for name in ("study.toml", "ensemble.toml", "tasks.jsonl", "ensembles.json"):
         (tmp_path / "old" / name).unlink()
-    assert conduct(EnsembleSearch(source=tmp_path / "old", size="2", where=Where(device="cpu"))).record == new
+    assert conduct(EnsembleSearch(source=tmp_path / "old", size="2", where=RunOptions(device="cpu"))).record == new

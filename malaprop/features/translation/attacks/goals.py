@@ -33,7 +33,7 @@ class Lead(NamedTuple):
     sign: int
 
 
-class Goal(Protocol):
+class TranslationGoal(Protocol):
     """`lead` is for models that tell how near a word is; `value` judges outputs alone, the larger the nearer."""
 
     @property
@@ -59,7 +59,7 @@ class Goal(Protocol):
     def given_away(self, word: str, alone: str) -> bool:
         """Whether putting a word into the source is no feat: what it is translated to by itself reaches the goal."""
 
-    def ready(self, translate: Translate) -> Goal:
+    def ready(self, translate: Translate) -> TranslationGoal:
         """The goal with all that it has to ask the victim for beforehand."""
 
 
@@ -289,7 +289,7 @@ class Probe:
     holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
 
 
-def probe(spec: str, resolve: Callable[[str], object]) -> Goal:
+def probe(spec: str, resolve: Callable[[str], object]) -> TranslationGoal:
     """A ready probe by name, or the user's own `module:function`, which `resolve` finds."""
     name, _, rest = spec.partition(":")
     if name == "word-appears":

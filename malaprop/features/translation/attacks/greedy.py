@@ -14,8 +14,8 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK, best, ranked
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
-from malaprop.features.translation.attacks.goals import Goal, Seen
-from malaprop.features.translation.attacks.replacements import Replacements
+from malaprop.features.translation.attacks.goals import Seen, TranslationGoal
+from malaprop.features.translation.attacks.replacements import SourceReplacements
 from malaprop.features.translation.attacks.sweep import Case, Count, SweepEnding, SweptText, attack_source
 
 _ALL = 1_000  # replacements of a word at most
@@ -29,8 +29,8 @@ class GreedySource:
     goal is met. The source differs by at most `edits` characters, and in at most `words` words (None: no bound).
     """
 
-    goal: Goal
-    replacements: Replacements
+    goal: TranslationGoal
+    replacements: SourceReplacements
     words: int | None = None
     edits: int = 30
     unknown: str = "[UNK]"

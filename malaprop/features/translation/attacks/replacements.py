@@ -23,7 +23,7 @@ REPLACEMENTS: Catalogue = Catalogue(
 )
 
 
-class Replacements(Protocol):
+class SourceReplacements(Protocol):
     def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
         """At most so many others, without the word itself; the same generator gives the same ones."""
 

@@ -15,8 +15,8 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats, best, ranked
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
-from malaprop.features.translation.attacks.goals import Goal, Seen
-from malaprop.features.translation.attacks.replacements import Replacements
+from malaprop.features.translation.attacks.goals import Seen, TranslationGoal
+from malaprop.features.translation.attacks.replacements import SourceReplacements
 from malaprop.features.translation.models.translator import Hint
 from malaprop.frame.records.outcome import Queries, Status
 
@@ -75,7 +75,7 @@ class SweptText(NamedTuple):
 Walk = Callable[[Text, Seen, Count], Steps[SweepEnding]]
 
 
-def attack_source(goal: Goal, walk: Walk, case: Case, origin: Text) -> Steps[SweepEnding]:
+def attack_source(goal: TranslationGoal, walk: Walk, case: Case, origin: Text) -> Steps[SweepEnding]:
     """Translates a source, and walks on from there unless there is nothing to change or to reach."""
     count = Count()
     if not origin.slots:
@@ -100,8 +100,8 @@ class WordSweep:
     with the nearest encoder state (L1) is taken.
     """
 
-    goal: Goal
-    replacements: Replacements
+    goal: TranslationGoal
+    replacements: SourceReplacements
     guided: bool
     words: int = 3
     sweep: int = 2000

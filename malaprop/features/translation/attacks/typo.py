@@ -8,7 +8,7 @@ from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
-from malaprop.features.translation.attacks.replacements import Replacements, Typos
+from malaprop.features.translation.attacks.replacements import SourceReplacements, Typos
 from malaprop.features.translation.attacks.sweep import Case, Count, SweepEnding
 from malaprop.models import bleu
 
@@ -23,7 +23,7 @@ class NaturalTypos:
     """
 
     typos: int = 1
-    replacements: Replacements = field(default_factory=Typos)
+    replacements: SourceReplacements = field(default_factory=Typos)
 
     def __post_init__(self) -> None:
         if self.typos < 1:

@@ -22,7 +22,7 @@ class Cache(NamedTuple):
         return Cache(self.keys[rows], self.values[rows])
 
 
-class Attention(nn.Module):
+class CrossAttention(nn.Module):
     """Vaswani et al. 2017, several heads."""
 
     def __init__(self, dim: int, heads: int, dropout: float) -> None:
@@ -70,8 +70,8 @@ class TranslatorLayer(nn.Module):
 
     def __init__(self, dim: int, heads: int, inner: int, dropout: float, *, decoder: bool) -> None:
         super().__init__()
-        self.own, self.own_norm = Attention(dim, heads, dropout), nn.LayerNorm(dim)
-        self.source = Attention(dim, heads, dropout) if decoder else None
+        self.own, self.own_norm = CrossAttention(dim, heads, dropout), nn.LayerNorm(dim)
+        self.source = CrossAttention(dim, heads, dropout) if decoder else None
         self.source_norm = nn.LayerNorm(dim) if decoder else None
         self.inner = nn.Sequential(
             nn.LayerNorm(dim), nn.Linear(dim, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, dim)

@@ -6,13 +6,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from malaprop.features.translation.models.network import Network
+from malaprop.features.translation.models.network import TranslationNetwork
 from malaprop.features.translation.models.subwords import BOS, EOS, PAD, UNK
 
 
 @torch.inference_mode()
 def beam_search(
-    model: Network, ids: Int[Tensor, "batch slot"], lengths: Int[Tensor, " batch"], *, width: int = 5, limit: int = 200
+    model: TranslationNetwork,
+    ids: Int[Tensor, "batch slot"],
+    lengths: Int[Tensor, " batch"],
+    *,
+    width: int = 5,
+    limit: int = 200,
 ) -> list[list[int]]:
     """The pieces of the best translation of each source, end mark left out.
 

@@ -21,7 +21,7 @@ def translate(
 ) -> list[str]:
     """Each source by beam search; what lies beyond the model's limit is left out."""
     device, limit = device_of(model), limit_of(model)
-    rows = [shortened(subwords.ids(source), limit) for source in sources]
+    rows = [cut_pieces(subwords.ids(source), limit) for source in sources]
     out: list[list[int]] = [[] for _ in rows]
     for part in batches([len(row) for row in rows], (batch or BATCH.get(device.type, 4096)) // width):
         ids, lengths = side_by_side([rows[i] for i in part])
@@ -39,7 +39,7 @@ def limit_of(model: nn.Module) -> int:
     return int(model.shape.limit)  # type: ignore[union-attr, arg-type]
 
 
-def shortened(ids: list[int], limit: int) -> list[int]:
+def cut_pieces(ids: list[int], limit: int) -> list[int]:
     """At most so many pieces, the end mark among them."""
     return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 

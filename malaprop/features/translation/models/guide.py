@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from malaprop.core.score import Floats
-from malaprop.features.translation.models.decoding import batches, shortened, side_by_side
+from malaprop.features.translation.models.decoding import batches, cut_pieces, side_by_side
 from malaprop.features.translation.models.network import SourceMemory
 from malaprop.features.translation.models.translator import Hint
 
@@ -103,7 +103,7 @@ class Guide:
         of: dict[int, list[int]] = {}
         for number, row in enumerate(rows):
             of.setdefault(row.source, []).append(number)
-        cut = [shortened(row, self.limit) for row in ids]
+        cut = [cut_pieces(row, self.limit) for row in ids]
         longest = [
             len(row) + sum(len(rows[n].before) + len(rows[n].wanted) for n in of.get(at, ()))
             for at, row in enumerate(cut)
@@ -143,7 +143,7 @@ class Guide:
 
     @torch.inference_mode()
     def states(self, sources: Sequence[str]) -> list[Floats]:
-        ids = [shortened(self.source(text), self.limit) for text in sources]
+        ids = [cut_pieces(self.source(text), self.limit) for text in sources]
         out: list[Floats] = [np.zeros(0, np.float32)] * len(ids)
         for part in batches([len(row) for row in ids], self.batch):
             memory = self._read([ids[i] for i in part], [(0, 0)] * len(part))

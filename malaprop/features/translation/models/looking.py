@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from malaprop.features.translation.models.decoding import device_of, limit_of, shortened
+from malaprop.features.translation.models.decoding import cut_pieces, device_of, limit_of
 from malaprop.features.translation.models.subwords import BOS, SubWords
 
 
@@ -26,7 +26,7 @@ class Look(NamedTuple):
 def look(model: nn.Module, subwords: SubWords, source: str, output: str) -> Look:
     """Sub-words of a source word are summed, those of an output word averaged."""
     device, limit = device_of(model), limit_of(model)
-    ids = shortened(subwords.ids(source), limit)
+    ids = cut_pieces(subwords.ids(source), limit)
     before = [BOS, *subwords.ids(output)[:-2]][:limit]
     memory = model.encode(torch.tensor([ids], device=device), torch.tensor([len(ids)]))  # type: ignore[operator]
     found = model.attention(memory, torch.tensor([before], device=device))[0].float().cpu().numpy()  # type: ignore[operator]

@@ -22,7 +22,7 @@ class SourceMemory(NamedTuple):
         return SourceMemory(self.states[rows], self.inside[rows])
 
 
-class Network(Protocol):
+class TranslationNetwork(Protocol):
     """Encoder and decoder; what a row holds after its own length changes nothing."""
 
     def encode(

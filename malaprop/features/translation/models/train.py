@@ -25,7 +25,7 @@ from malaprop.training.card import Card, stamp
 from malaprop.training.finished_folder import refuse_other
 from malaprop.training.folder import check_target
 from malaprop.training.seeds import seeded
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 
 _SHAPES: dict[str, type] = {"nmt-lstm": lstm.LstmShape, "nmt-transformer": transformer.TransformerShape}
 _PLANS = {
@@ -76,7 +76,7 @@ def train(
     held_out = _sorted(data.held_out[:2000])
     recipe = {"kind": kind, "shape": shape, "plan": asdict(plan), "vocab": vocab, "pairs": most, "seed": seed}
     recipe |= {"data": data.fingerprint, "device": torch.device(device).type}
-    unfinished = Unfinished.beside(folder, recipe)
+    unfinished = TrainingFolder.beside(folder, recipe)
 
     def judge(now: nn.Module) -> float:
         return bleu.corpus(

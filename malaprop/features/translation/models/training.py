@@ -20,10 +20,10 @@ from malaprop.features.translation.models.subwords import BOS, PAD
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.training import fit as loop
 from malaprop.training.running_mean import follow
-from malaprop.training.schedule import Learner, Pace, inverse_root
+from malaprop.training.schedule import ParameterGroup, Schedule, inverse_root
 from malaprop.training.seeds import reseed
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Assessment, Course, Descent, Losses, Now, Phase, Sums
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, Sums, TrainingStep, TrainingTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +79,14 @@ class Translating:
         self.mean = deepcopy(model).requires_grad_(False)
         self._batches: tuple[int, list[Ints]] = (0, _batches(rows, plan.tokens, seed, 0))
         self.a_pass = len(self._batches[1])  # the same in every epoch: it depends on the lengths alone
-        phase = Phase(
+        phase = Stage(
             losses=self.losses,
             steps=plan.epochs * self.a_pass,
             look=self.look,
             every=self.a_pass,
             patience=plan.patience,
         )
-        pace = Pace(
+        pace = Schedule(
             rate=plan.rate,
             slope=inverse_root(plan.warmup),
             decay=plan.decay,
@@ -94,14 +94,14 @@ class Translating:
             betas=(0.9, 0.98),
             eps=1e-9,
         )
-        self.course = Course(
+        self.course = TrainingTask(
             phases=(phase,),
             modules={"model": model, "mean": self.mean},
-            learners={"model": Learner(pace, model.named_parameters())},
+            learners={"model": ParameterGroup(pace, model.named_parameters())},
             best="mean",
         )
 
-    def losses(self, now: Now) -> Losses:
+    def losses(self, now: TrainingStep) -> Losses:
         reseed(self.seed, now.step)
         epoch, at = divmod(now.step, self.a_pass)
         if self._batches[0] != epoch:
@@ -109,11 +109,11 @@ class Translating:
         half = self.device.type == "cuda" and bool(self.model.half_precision)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             loss = _loss(self.model, self.rows, self._batches[1][at], self.device, self.plan.smoothing)
-        yield Descent("model", loss)
+        yield GradientLoss("model", loss)
         follow(self.mean, self.model, self.plan.average, now.step + 1)
         return {"loss": loss}
 
-    def look(self, now: Now, sums: Sums) -> Assessment:
+    def look(self, now: TrainingStep, sums: Sums) -> Assessment:
         """BLEU of the averaged weights on what was held out."""
         epoch, loss = now.step // self.a_pass, sums["loss"].mean
         late = 0 < 60 * self.plan.minutes <= now.seconds
@@ -130,7 +130,7 @@ def fit(
     judge: Judge,
     *,
     seed: int,
-    unfinished: Unfinished,
+    unfinished: TrainingFolder,
     title: str = "",
     heard: Callable[[TranslationEpoch], None] | None = None,
 ) -> list[TranslationEpoch]:
@@ -143,7 +143,7 @@ def fit(
     def epoch(step: int, figures: Mapping[str, float], seconds: float) -> TranslationEpoch:
         return TranslationEpoch(step // work.a_pass, figures["loss"], figures["bleu"], seconds)
 
-    def listen(now: Now, look: Assessment) -> None:
+    def listen(now: TrainingStep, look: Assessment) -> None:
         if heard:
             heard(epoch(now.step, look.figures, now.seconds))
 

@@ -79,10 +79,10 @@ class HfTranslator:
     def translate(self, sources: Sequence[str]) -> list[str]:
         import torch
 
-        from malaprop.features.translation.models.decoding import batches, shortened, side_by_side
+        from malaprop.features.translation.models.decoding import batches, cut_pieces, side_by_side
         from malaprop.models.precision import full_precision
 
-        rows = [shortened(self.guide.source(text), self.guide.limit) for text in sources]
+        rows = [cut_pieces(self.guide.source(text), self.guide.limit) for text in sources]
         out = [""] * len(rows)
         most = (4096 if self.guide.device.type == "cpu" else 32_768) // self.beam
         for part in batches([len(row) for row in rows], most):

@@ -10,7 +10,7 @@ from malaprop.core.errors import LimitReached, plain
 from malaprop.frame.tasks.outputs import Note, Stopped
 from malaprop.frame.tasks.shares import Portion
 from malaprop.frame.tasks.task import Inputs, Share, Task
-from malaprop.frame.tasks.worker_context import Desk
+from malaprop.frame.tasks.worker_context import WorkerContext
 
 EVERY = 0.25  # seconds after which finished pieces are sent; what a lost worker had not sent is done again
 
@@ -56,7 +56,7 @@ class Workers(Protocol):
     def __exit__(self, *what: object) -> None: ...
 
 
-def perform(task: Task, desk: Desk, inputs: Inputs, share: Share | None) -> Iterator[Any]:
+def perform(task: Task, desk: WorkerContext, inputs: Inputs, share: Share | None) -> Iterator[Any]:
     """The pieces of a job, wherever it runs; the last is `Stopped` where a spending limit ended it."""
     try:
         for piece in task.work(desk, inputs) if task.items is None else task.work(desk, inputs, share):

@@ -14,14 +14,14 @@ from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.budget import Bill, Ledger, Standing
+from malaprop.core.budget import Budget, BudgetState, Charge
 from malaprop.core.errors import SettingError, plain
 from malaprop.frame.tasks.outputs import Note
 from malaprop.frame.tasks.task import Inputs, Share, Task
-from malaprop.frame.tasks.worker_context import Desk, Place
+from malaprop.frame.tasks.worker_context import Place, WorkerContext
 from malaprop.frame.tasks.workers import leash
 from malaprop.frame.tasks.workers.job import Event, Job, batches, choose, perform
-from malaprop.frame.tasks.workers.remote_error import Trouble
+from malaprop.frame.tasks.workers.remote_error import RemoteError
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -72,7 +72,7 @@ class Processes:
     whole = False
 
     def __init__(
-        self, jobs: int, place: Place, *, ledger: Ledger | None = None, preload: Sequence[str] = PRELOAD
+        self, jobs: int, place: Place, *, ledger: Budget | None = None, preload: Sequence[str] = PRELOAD
     ) -> None:
         self.many, self.ledger = jobs, ledger
         self.place = replace(place, threads=share_threads(jobs), sharing=jobs)
@@ -194,7 +194,7 @@ def _serve(line: Connection, place: Place, environment: Mapping[str, str]) -> No
     os.environ.update(environment)
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
     place.settle()
-    desk = Desk(place)
+    desk = WorkerContext(place)
     desk.tell = lambda text: _send(line, "pieces", [Note(text)])
     desk.pay_by(partial(_pay, line))
     given: tuple[Task, Inputs, Any] | None = None
@@ -214,7 +214,7 @@ class _DriverGoneError(Exception):
     """Nobody hears this process any more."""
 
 
-def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any, share: Share | None) -> None:
+def _work(line: Connection, desk: WorkerContext, task: Task, inputs: Inputs, before: Any, share: Share | None) -> None:
     trouble = None
     try:
         desk.sit(task, before)
@@ -223,7 +223,7 @@ def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any,
     except _DriverGoneError:
         raise
     except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
-        trouble = Trouble.of(error, task.name)
+        trouble = RemoteError.of(error, task.name)
     desk.give_memory_back()  # not before the error is let go, which holds what its frames held
     if trouble is None:
         _send(line, "end")
@@ -231,10 +231,10 @@ def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any,
         _send(line, "failed", trouble)
 
 
-def _pay(line: Connection, bill: Bill) -> Standing:
+def _pay(line: Connection, bill: Charge) -> BudgetState:
     """Asks the driver, which says nothing else while a job runs."""
     _send(line, "bill", bill)
-    standing: Standing = line.recv()
+    standing: BudgetState = line.recv()
     return standing
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from malaprop.core.budget import Bill, Ledger, Meter, Standing
+from malaprop.core.budget import Budget, BudgetState, Charge, Meter
 from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.frame.tasks.outputs import OwnFolder
 from malaprop.frame.tasks.task import Inputs, Share, Task
-from malaprop.frame.tasks.worker_context import Desk, Place
+from malaprop.frame.tasks.worker_context import Place, WorkerContext
 from malaprop.frame.tasks.workers.job import Event, Job, batches, choose, perform
 from malaprop.frame.tasks.workers.ray_session import Session
-from malaprop.frame.tasks.workers.remote_error import Trouble
-from malaprop.frame.tasks.workers.victim_archive import Parcel, pack, portable, unpack
+from malaprop.frame.tasks.workers.remote_error import RemoteError
+from malaprop.frame.tasks.workers.victim_archive import VictimArchive, pack, portable, unpack
 
 PATIENCE = 900.0  # seconds without a single worker, after which the cluster is taken for full
 _STILLBORN = 3  # a place whose worker dies so often before it has answered is given up
@@ -50,13 +50,13 @@ class _Slot:
         return self.hello if self.hello is not None else self.stream
 
 
-class OnRay:
+class RayCluster:
     """As many workers as asked for, or one a GPU, or one a core. Those that are lost are replaced."""
 
     whole = False
 
     def __init__(
-        self, session: Session, place: Place, *, workers: int | None = None, ledger: Ledger | None = None
+        self, session: Session, place: Place, *, workers: int | None = None, ledger: Budget | None = None
     ) -> None:
         wants = place.device
         if wants.startswith("cuda") and not session.gpus:
@@ -75,7 +75,7 @@ class OnRay:
         self._sent: dict[str, Any] = {}  # what all jobs of a task are given, in the cluster's memory
         self._parcels: dict[str, Any] = {}
 
-    def __enter__(self) -> OnRay:
+    def __enter__(self) -> RayCluster:
         self._slots, self._since = [_Slot() for _ in range(self.many)], monotonic()
         if self.ledger is not None:
             import ray
@@ -230,7 +230,7 @@ class OnRay:
         except StopIteration:
             kind, value = "lost", "its answer ended early"
         except ray.exceptions.RayTaskError as error:
-            kind, value = "failed", Trouble("VictimError", f"a worker failed: {_first_line(error)}")
+            kind, value = "failed", RemoteError("VictimError", f"a worker failed: {_first_line(error)}")
         except ray.exceptions.RayError as error:
             kind, value = "lost", _first_line(error)
         if kind == "lost":
@@ -281,11 +281,11 @@ class _Sent:
 class Keeper:
     """Keeps the ledger where all workers of a cluster can ask."""
 
-    def __init__(self, ledger: Ledger, seconds: float) -> None:
+    def __init__(self, ledger: Budget, seconds: float) -> None:
         self.ledger = replace(ledger, seconds=seconds, began=monotonic())  # this machine's clock is another one
 
-    def draw(self, bill: Bill) -> Standing:
-        return self.ledger.draw(Bill(*bill))
+    def draw(self, bill: Charge) -> BudgetState:
+        return self.ledger.draw(Charge(*bill))
 
     def read(self) -> tuple[Meter, int, str]:
         return self.ledger.spent, self.ledger.ended, self.ledger.reached
@@ -296,7 +296,7 @@ class RayWorker:
 
     def __init__(self, place: Place, shared: bool, keeper: Any = None) -> None:
         self.place, self.shared = place, shared
-        self.desk = Desk(place)
+        self.desk = WorkerContext(place)
         if keeper is not None:
             import ray
 
@@ -322,7 +322,7 @@ class RayWorker:
                 yield "pieces", [pack(folder)]
             yield "end", None
         except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
-            yield "failed", Trouble.of(error, task.name, socket.gethostname())
+            yield "failed", RemoteError.of(error, task.name, socket.gethostname())
 
     def _room(self, name: str) -> Path:
         from tempfile import TemporaryDirectory
@@ -341,6 +341,6 @@ class RayWorker:
         if not isinstance(sent, _Sent):
             return sent
         if sent.parcel not in self._unpacked:
-            parcel: Parcel = ray.get(sent.parcel)
+            parcel: VictimArchive = ray.get(sent.parcel)
             self._unpacked[sent.parcel] = Path(self._folders.enter_context(unpack(parcel)))
         return self._unpacked[sent.parcel]

@@ -9,7 +9,7 @@ from malaprop.core.errors import MalapropError, VictimError, plain, short_of_mem
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class RemoteError:
     """The kind of an error by its name, and its words; `node` is the machine, where it is another one."""
 
     kind: str
@@ -17,7 +17,7 @@ class Trouble:
     node: str = ""
 
     @classmethod
-    def of(cls, error: BaseException, what: str, node: str = "") -> Trouble:
+    def of(cls, error: BaseException, what: str, node: str = "") -> RemoteError:
         """An error in words that can travel."""
         if short_of_memory(error):
             words = f"{what}: no memory for it ({plain(error)[:200]}); use fewer workers a machine, or larger machines"

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from malaprop.core.budget import Ledger
+from malaprop.core.budget import Budget
 from malaprop.frame.tasks.task import Inputs, Task
-from malaprop.frame.tasks.worker_context import Desk, Place
+from malaprop.frame.tasks.worker_context import Place, WorkerContext
 from malaprop.frame.tasks.workers.job import Event, Job, perform
 
 
-class Here:
+class ThisProcess:
     """Every piece is written as soon as it is there; Ctrl-C and errors come as they are."""
 
     many = 1
     whole = True
 
-    def __init__(self, place: Place, ledger: Ledger | None = None) -> None:
-        self.desk = Desk(place)
+    def __init__(self, place: Place, ledger: Budget | None = None) -> None:
+        self.desk = WorkerContext(place)
         if ledger is not None:
             self.desk.pay_by(ledger.draw)
         self._job: Job | None = None
         self._pieces: Iterator[Any] = iter(())
 
-    def __enter__(self) -> Here:
+    def __enter__(self) -> ThisProcess:
         return self
 
     def __exit__(self, *what: object) -> None: ...

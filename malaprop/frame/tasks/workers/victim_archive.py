@@ -16,14 +16,14 @@ MOST = 8 << 30  # bytes; beyond that a model belongs on a shared disk or in the 
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class VictimArchive:
     """`name` is the file or folder itself, as the victim may be called after it; `files` lie under it."""
 
     name: str
     files: Mapping[str, bytes]
 
 
-def pack(path: Path) -> Parcel:
+def pack(path: Path) -> VictimArchive:
     """A model's file or folder, read whole."""
     path = path.expanduser().resolve()
     base, found = path.parent, [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
@@ -37,13 +37,13 @@ def pack(path: Path) -> Parcel:
         )
     try:
         name = path.relative_to(base).as_posix()
-        return Parcel(name, {p.relative_to(base).as_posix(): p.read_bytes() for p in found})
+        return VictimArchive(name, {p.relative_to(base).as_posix(): p.read_bytes() for p in found})
     except OSError as error:
         raise VictimError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 @contextmanager
-def unpack(parcel: Parcel) -> Iterator[str]:
+def unpack(parcel: VictimArchive) -> Iterator[str]:
     """The path of the victim in a folder that goes when the victim is loaded."""
     with TemporaryDirectory(prefix="malaprop-") as folder:
         for name, content in parcel.files.items():
@@ -62,12 +62,12 @@ def portable(thing: Any) -> Any:
     """
     from malaprop.data.base import load
     from malaprop.zoo import names as zoo
-    from malaprop.zoo.cache import trained
+    from malaprop.zoo.cache import find_or_train
 
     if not isinstance(thing, (str, os.PathLike)):
         return thing
     name = os.fspath(thing)
     path = Path(name).expanduser()
     if not path.exists() and zoo.is_name(name):
-        path = trained(name, read=load)
+        path = find_or_train(name, read=load)
     return str(path.resolve()) if path.exists() else name

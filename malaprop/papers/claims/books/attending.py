@@ -11,7 +11,7 @@ from malaprop.features.translation.record import TranslationRecord
 from malaprop.frame.records.weigh import differ, gap_text, short, tell_larger
 from malaprop.papers.attentive.oneword_record import OneWordRecord
 from malaprop.papers.claims.books import others, translators
-from malaprop.papers.claims.claim import Doing, Step, order
+from malaprop.papers.claims.claim import ClaimStep, Doing, order
 from malaprop.papers.claims.kept_records import need
 
 # --- the settings, fixed before the run
@@ -50,11 +50,11 @@ _DEPTHS = (1, 3)  # layers, of both kinds
 _KINDS = ("BiLSTM-Attention", "Transformer-3")
 
 
-def _vary(name: str, about: str, needs: tuple[str, ...], *does: Doing) -> Step:
-    return Step(name=name, does={"full": does}, about={"full": about}, needs=needs)
+def _vary(name: str, about: str, needs: tuple[str, ...], *does: Doing) -> ClaimStep:
+    return ClaimStep(name=name, does={"full": does}, about={"full": about}, needs=needs)
 
 
-def _vary_reviews() -> tuple[Step, ...]:
+def _vary_reviews() -> tuple[ClaimStep, ...]:
     """The weakest word of the same models with other vocabularies, and of models that read less."""
     models = tuple(
         f"{{root}}/{YELP}/{one}" for one in ("models/BiLSTM-Attention", "start/BERT", "models/Transformer-3")
@@ -74,7 +74,7 @@ def _vary_reviews() -> tuple[Step, ...]:
     return (*steps, _vary(less[0], f"models of the same kinds on Yelp, {less[1]}", (), tuned, study))
 
 
-def _vary_pairs() -> tuple[Step, ...]:
+def _vary_pairs() -> tuple[ClaimStep, ...]:
     """The weakest word of the same models of entailment with fewer words to put in, and in the premise."""
     models = tuple(
         f"{{root}}/{PAIRS}/{one}" for one in ("models/Pair-BiLSTM-Attention", "start/BERT", "models/Pair-Transformer")
@@ -94,7 +94,7 @@ def _vary_pairs() -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def _vary_smaller() -> tuple[Step, ...]:
+def _vary_smaller() -> tuple[ClaimStep, ...]:
     """The weakest word of small models of entailment, in few words and in the premise."""
     taught = (
         others.train(_PAIR_LSTM, data="mnli", settings={"epochs": 4}, out=f"{{here}}/models/{_PAIR_LSTM}"),
@@ -109,9 +109,9 @@ def _vary_smaller() -> tuple[Step, ...]:
     )
 
 
-def _vary_typos(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Step, ...]:
+def _vary_typos(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[ClaimStep, ...]:
     return tuple(
-        Step(
+        ClaimStep(
             name=name,
             does={size: translate(size, typos) for size in translators.PAIRS},
             about=translators.ABOUT,
@@ -121,7 +121,7 @@ def _vary_typos(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Ste
     )
 
 
-def _vary_depth() -> Step:
+def _vary_depth() -> ClaimStep:
     """Small models of both kinds with as many layers as each other, under the same random edits."""
     places = {(kind, depth): f"{{here}}/models/{kind}-{depth}" for depth in _DEPTHS for kind in _KINDS}
     taught = [
@@ -134,10 +134,10 @@ def _vary_depth() -> Step:
     )  # fmt: skip
     sizes = ("small", "full")
     about = dict.fromkeys(sizes, "small models of one and of three layers, packaged reviews")
-    return Step(name=DEPTH, does=dict.fromkeys(sizes, (*taught, look)), about=about)
+    return ClaimStep(name=DEPTH, does=dict.fromkeys(sizes, (*taught, look)), about=about)
 
 
-def _vary_choice() -> Step:
+def _vary_choice() -> ClaimStep:
     """GS-GR and GS-EC with few and with many words to choose from, on the small models of the depths."""
     models = tuple(f"{{root}}/{DEPTH}/models/{name}" for name in ("BiLSTM-Attention-1", "Transformer-3-3"))
     both: dict[str, Any] = {"n": 100, "recipes": ("gs-gr", "gs-ec"), "measure": ("perplexity",), "jobs": "{jobs}"}
@@ -148,7 +148,7 @@ def _vary_choice() -> Step:
     return _vary(NEAREST, "an LSTM and a Transformer of three epochs, packaged reviews", (DEPTH,), *does)
 
 
-def list_varied(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Step, ...]:
+def list_varied(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[ClaimStep, ...]:
     """All steps that decide nothing; `translate` gives the commands of a size with so many typos a sentence."""
     return (
         *_vary_reviews(), *_vary_pairs(), *_vary_smaller(), *_vary_typos(translate), _vary_depth(), _vary_choice(),

@@ -30,7 +30,7 @@ from malaprop.papers.claims.books.attending import (
     explain_words,
     list_varied,
 )
-from malaprop.papers.claims.claim import Claim, Doing, Paper, Reading, Step, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need
 
 _READABLE = ("perplexity", "grammar")  # the less the better
@@ -278,7 +278,7 @@ _MISSPELT = {"small": 200, "full": 1000}  # sentences
 _READ = f"{LENGTH} tokens of each text, 5,000 words"
 
 
-def _reviews(name: str, data: str, shown: str, **more: Any) -> Step:
+def _reviews(name: str, data: str, shown: str, **more: Any) -> ClaimStep:
     """One-word attacks on an LSTM, a fine-tuned encoder and a Transformer that all read as much of a text."""
     study = order(
         "study oneword", models=("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3"), data=data,
@@ -286,10 +286,10 @@ def _reviews(name: str, data: str, shown: str, **more: Any) -> Step:
     )  # fmt: skip
     tuned = others.train("BERT", data=data, settings=FINE_TUNED, out="{here}/start/BERT")
     about = f"an LSTM, MiniLM, all of it fine-tuned, and a Transformer on {shown}, {_READ}"
-    return Step(name=name, does={"full": (tuned, study)}, about={"full": about})
+    return ClaimStep(name=name, does={"full": (tuned, study)}, about={"full": about})
 
 
-def _beside_mpnet(base: str, data: str, shown: str) -> Step:
+def _beside_mpnet(base: str, data: str, shown: str) -> ClaimStep:
     """The LSTM of such a study beside an encoder of twelve layers: first what is judged, then the paper's other rows.
 
     The Transformer without pre-training has its rows there; the attention and embedding attacks that no claim reads are
@@ -302,7 +302,7 @@ def _beside_mpnet(base: str, data: str, shown: str) -> Step:
     tuned = others.train("MPNet", data=data, settings=FINE_TUNED, out="{here}/start/MPNet")
     studies = (order("study oneword", recipes=recipes, **both) for recipes in _BEFORE)
     about = f"the same LSTM beside MPNet, all of it fine-tuned, on {shown}, {_READ}"
-    return Step(name=f"{base}-mpnet", does={"full": (tuned, *studies)}, about={"full": about}, needs=(base,))
+    return ClaimStep(name=f"{base}-mpnet", does={"full": (tuned, *studies)}, about={"full": about}, needs=(base,))
 
 
 def _translate(size: str, typos: int = 0) -> tuple[Doing, ...]:
@@ -319,7 +319,7 @@ ATTENTIVE = Paper(
     letter="S",
     title="On the robustness of self-attentive models",
     steps=(
-        Step(
+        ClaimStep(
             name="oneword/mr",
             does={
                 "small": (
@@ -339,7 +339,7 @@ ATTENTIVE = Paper(
         _reviews(_IMDB, "imdb-full", "a part of IMDB", recipes=_SPELLED),
         _beside_mpnet(YELP, "yelp", "Yelp"),
         _beside_mpnet(_IMDB, "imdb-full", "a part of IMDB"),
-        Step(
+        ClaimStep(
             name=PAIRS,
             does={
                 "small": (
@@ -367,7 +367,7 @@ ATTENTIVE = Paper(
                 "full": "an LSTM, MiniLM, all of it fine-tuned, and a Transformer on a part of MNLI, 5,000 words",
             },
         ),
-        Step(
+        ClaimStep(
             name="attention",
             does={
                 "small": (
@@ -405,7 +405,7 @@ ATTENTIVE = Paper(
         ),
         *translators.TRAINED,
         *(
-            Step(
+            ClaimStep(
                 name=f"translation/{kind}",
                 does={size: _translate(size, typos) for size in translators.PAIRS},
                 about=translators.ABOUT,

@@ -13,7 +13,7 @@ from malaprop.frame.records.summary import Rate
 from malaprop.frame.records.trained import TrainedRecord
 from malaprop.frame.records.weigh import above, gap_text, pool, short
 from malaprop.papers.claims.books import others
-from malaprop.papers.claims.claim import Step, order
+from malaprop.papers.claims.claim import ClaimStep, order
 from malaprop.papers.universal.record import Traits, TransferRecord
 
 _SHOWN = {"character": "Character", "both": "ELMo", "piece": "BERT"}
@@ -31,14 +31,14 @@ _EPOCHS, _TEXTS = 2, 200
 _OPEN = "at this size ELMo is not hit less, so the question stays open"
 
 
-def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> Step:
+def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> ClaimStep:
     does = order(
         "transfer", victims=victims, recipe="pwws:paper", zoo="{here}/models", jobs="{jobs}", out="{here}", **more
     )
-    return Step(name=name, does={"full": (does,)}, about={"full": about})
+    return ClaimStep(name=name, does={"full": (does,)}, about={"full": about})
 
 
-def list_varied() -> tuple[Step, ...]:
+def list_varied() -> tuple[ClaimStep, ...]:
     """The steps that decide nothing."""
     about = f"{len(_CNNS)} CNNs of two epochs, 100 texts, packaged reviews"
     known = (
@@ -48,7 +48,7 @@ def list_varied() -> tuple[Step, ...]:
     return (*known, _vary_own())
 
 
-def _vary_own() -> Step:
+def _vary_own() -> ClaimStep:
     """Two transfer studies, between which only the ELMo model differs."""
     learns = {"least": 3, "epochs": _EPOCHS}
     both: dict[str, Any] = {
@@ -64,7 +64,7 @@ def _vary_own() -> Step:
         order("transfer", victims=(*beside, f"{{here}}/own/{_ELMO}"), out="{here}/with", **both),
     )  # fmt: skip
     about = f"{len(_BESIDE) + 1} CNNs of {_EPOCHS} epochs, {_TEXTS} texts, MR"
-    return Step(name=OWN, does={"full": does}, about={"full": about})
+    return ClaimStep(name=OWN, does={"full": does}, about={"full": about})
 
 
 # --- what they say

@@ -9,7 +9,7 @@ from malaprop.core.errors import RecordError
 from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord
 from malaprop.frame.records.weigh import above, gap_text, short, worst
 from malaprop.papers.claims.books import others
-from malaprop.papers.claims.claim import Claim, Doing, Paper, Reading, Step, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need
 
 
@@ -171,10 +171,10 @@ def _list_defences(row: str, *, inner: bool = False) -> tuple[str, ...]:
     return ("none", "twin", "fact", fuse, five, *((f"{fuse}(fact)",) if inner else ()), f"{five}(fact)")
 
 
-def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: bool) -> Step:
+def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: bool) -> ClaimStep:
     """A fine-tuned MiniLM, FACT beside it, and all defences on texts of the test part."""
     tuned = {"epochs": 2}
-    return Step(
+    return ClaimStep(
         name=name,
         does={
             "full": (
@@ -198,7 +198,7 @@ def _test_packaged(victim: str, n: int, *defences: str) -> Doing:
     return order("study defences", victim=(victim,), data="mr", n=n, **_ATTACK, defences=defences)
 
 
-_SMALL = Step(
+_SMALL = ClaimStep(
     name=_REVIEWS,
     does={
         "small": (
@@ -215,7 +215,7 @@ _MNLI, _SNLI = (
     _defend(name, data, "mnli", f"a part of {data.upper()}", fact="words=2:candidates=10:alternatives=4", inner=True)
     for name, data in zip(_PAIRS, ("mnli", "snli"), strict=True)
 )
-_VARIED = Step(
+_VARIED = ClaimStep(
     name=_NOISE,
     does={"full": (_test_packaged("BERT", 100, "none", *(f"five:mnli:own=true:noise={one}" for one in _NOISES)),)},
     about={"full": "MiniLM on packaged reviews, 100 texts, FIVE with several noises"},
@@ -225,7 +225,7 @@ FIREBERT = Paper(
     letter="F",
     title="FireBERT: hardening BERT-based classifiers against adversarial attack",
     steps=(
-        Step(name=_REVIEWS, does={**_SMALL.does, **_IMDB.does}, about={**_SMALL.about, **_IMDB.about}),
+        ClaimStep(name=_REVIEWS, does={**_SMALL.does, **_IMDB.does}, about={**_SMALL.about, **_IMDB.about}),
         _MNLI,
         _SNLI,
         _VARIED,

@@ -10,7 +10,7 @@ from malaprop.core.errors import RecordError
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.records.weigh import HALF, above, falling, gap_text, points, short, sign, worst
 from malaprop.papers.claims.books import others
-from malaprop.papers.claims.claim import Claim, Doing, Paper, Reading, Step, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import count_outcomes, need
 from malaprop.papers.hotflip.record import Hardened, HotFlipChange, HotFlipRecord
 
@@ -265,17 +265,17 @@ def _flip_words(size: str, **settings: Any) -> Doing:
     return order("attack", set={"vectors": "glove", **settings}, **_TEXTS[size], **_WORDS)
 
 
-def _vary_words(name: str, vectors: str, floor: float) -> Step:
+def _vary_words(name: str, vectors: str, floor: float) -> ClaimStep:
     about = dict.fromkeys(_TEXTS, f"{vectors}, cosines of at least {floor:g}")
     does = {size: (_flip_words(size, vectors=vectors, cosine=floor),) for size in _TEXTS}
-    return Step(name=name, does=does, about=about, needs=("hotflip-word",))
+    return ClaimStep(name=name, does=does, about=about, needs=("hotflip-word",))
 
 
 FLIPS = Paper(
     letter="H",
     title="HotFlip: white-box adversarial examples for text classification",
     steps=(
-        Step(
+        ClaimStep(
             name="hotflip",
             does={
                 "small": (
@@ -306,7 +306,7 @@ FLIPS = Paper(
                 "full": "CharCNN-LSTM, six epochs on a part of AG News, 400 texts; an edit closes its character",
             },
         ),
-        Step(
+        ClaimStep(
             name="hotflip-word",
             does={
                 "small": (_teach("mr"), _flip_words("small")),
@@ -318,7 +318,7 @@ FLIPS = Paper(
             },
         ),
         *(_vary_words(name, *setting) for name, setting in _VARIED.items()),
-        Step(name=_SMALLER, does={"full": (_flip_little(),)}, about={"full": _LITTLE}),
+        ClaimStep(name=_SMALLER, does={"full": (_flip_little(),)}, about={"full": _LITTLE}),
     ),
     claims=(
         Claim(

@@ -12,7 +12,7 @@ from malaprop.frame.records.estimate import Estimate
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.records.weigh import HALF, NOTHING, above, average, gap_text, short, sign, worst
 from malaprop.papers.claims.books import others, translators
-from malaprop.papers.claims.claim import Claim, Doing, Paper, Reading, Step, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need
 from malaprop.papers.natural.record import NaturalRecord, SearchPair, SweepDot, Tried, VictimPair
 from malaprop.papers.natural.text_record import NaturalTextRecord
@@ -324,7 +324,7 @@ LATENT = Paper(
     letter="N",
     title="Generating natural adversarial examples",
     steps=(
-        Step(
+        ClaimStep(
             name="natural/wgan",
             does=_sizes(
                 others.train("wgan", settings=_WGAN, out="{here}/model"),
@@ -332,7 +332,7 @@ LATENT = Paper(
             ),
             about={"small": _DIGITS, "full": "all of MNIST"},
         ),
-        Step(
+        ClaimStep(
             name="natural/compare",
             does=_sizes(
                 _search(
@@ -347,7 +347,7 @@ LATENT = Paper(
             about={"small": f"{_DIGITS}, 20 images", "full": "all of MNIST, 100 images"},
             needs=("natural/wgan",),
         ),
-        Step(
+        ClaimStep(
             name="natural/regime",
             does=_sizes(
                 _search("compare", searches="hybrid,iterative", n=10, settings={"samples": 50, **_REGIME}, **_SEARCHED),
@@ -363,7 +363,7 @@ LATENT = Paper(
             about={"small": f"{_DIGITS}, 10 images", "full": "all of MNIST, 60 images, 5,000 samples a shell"},
             needs=("natural/wgan",),
         ),
-        Step(
+        ClaimStep(
             name="natural/sweep",
             does=_sizes(
                 _search(
@@ -379,22 +379,22 @@ LATENT = Paper(
             about={"small": f"{_DIGITS}, 12 classifiers", "full": "all of MNIST, 80 classifiers"},
             needs=("natural/wgan",),
         ),
-        Step(
+        ClaimStep(
             name="natural/synthetic",
             does={size: (_search("synthetic", out="{here}"),) for size in _SIZES},
             about=dict.fromkeys(_SIZES, "a curve in the plane"),
         ),
-        Step(name="sentences/victims", does={size: _train_victims(size) for size in _SIZES}, about=_SPOKEN),
+        ClaimStep(name="sentences/victims", does={size: _train_victims(size) for size in _SIZES}, about=_SPOKEN),
         *(
             step
             for name in ("plain", "ours")
             for step in (
-                Step(
+                ClaimStep(
                     name=f"sentences/arae-{name}",
                     about=_SPOKEN,
                     does={size: (_teach(size, plain=name == "plain"),) for size in _SIZES},
                 ),
-                Step(
+                ClaimStep(
                     name=f"sentences/compare/{name}",
                     does={size: (_compare(size, name),) for size in _SIZES},
                     about=_SPOKEN,
@@ -402,14 +402,14 @@ LATENT = Paper(
                 ),
             )
         ),
-        Step(
+        ClaimStep(
             name=_REFINED,
             does={"full": (_compare("full", "ours", fewer=_FEWER, refine=_STEPS_NEARER),)},
             about={"full": _SPOKEN["full"]},
             needs=("sentences/victims", "sentences/arae-ours"),
         ),
         translators.TRAINED[0],
-        Step(
+        ClaimStep(
             name="sentences/probes",
             does={size: _probe(size) for size in _SIZES},
             about=_ASKED,

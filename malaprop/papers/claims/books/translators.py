@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from malaprop.papers.claims.books import others
-from malaprop.papers.claims.claim import Step
+from malaprop.papers.claims.claim import ClaimStep
 
 PAIRS = {"small": "eng-fra", "full": "multi30k"}
 ABOUT = {
@@ -39,7 +39,7 @@ def step(name: str) -> str:
 
 
 TRAINED = tuple(
-    Step(
+    ClaimStep(
         name=step(name),
         does={
             size: (others.train(f"nmt-{name}", data=data, settings=_SETTINGS[size][name], out="{here}/model"),)

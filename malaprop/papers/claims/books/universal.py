@@ -35,7 +35,7 @@ from malaprop.papers.claims.books.carrying import (
     explain_own,
     list_varied,
 )
-from malaprop.papers.claims.claim import Claim, Order, Paper, Reading, Step, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Order, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need, read_printed
 from malaprop.papers.universal.ensembles_record import EnsemblesRecord
 from malaprop.papers.universal.record import ClassTable, TransferRecord
@@ -107,7 +107,7 @@ def _choose(data: str) -> Callable[[Path], dict[str, str]]:
     return find
 
 
-def _steps(data: str) -> tuple[Step, ...]:
+def _steps(data: str) -> tuple[ClaimStep, ...]:
     """All steps on one dataset."""
     size, shown = _size(data), _SHOWN[data]
     models, names = ("six models", _SMALL) if size == "small" else ("63 small models", _ZOO)
@@ -117,9 +117,11 @@ def _steps(data: str) -> tuple[Step, ...]:
     victims = tuple(f"{{root}}/models/{data}/{name}" for name in names)
     both = {"data": data, "train_data": data}
 
-    def step(name: str, about: str, *does: others.Doing, needs: tuple[str, ...] = (), chooses: bool = False) -> Step:
+    def step(
+        name: str, about: str, *does: others.Doing, needs: tuple[str, ...] = (), chooses: bool = False
+    ) -> ClaimStep:
         finds = _choose(data) if chooses else None
-        return Step(name=name, does={size: does}, about={size: f"{about}, {shown}"}, needs=needs, finds=finds)
+        return ClaimStep(name=name, does={size: does}, about={size: f"{about}, {shown}"}, needs=needs, finds=finds)
 
     mine = [
         order("rules mine", victims=f"{{{one}}}", n=_MINED_TEXTS[data], jobs="{jobs}", out=f"{{here}}/{one}", **both)
@@ -454,7 +456,7 @@ UNIVERSAL = Paper(
     title="Generating universal language adversarial examples by understanding and enhancing the transferability "
     "across neural models",
     steps=(
-        Step(
+        ClaimStep(
             name="zoo",
             does={"small": (others.show_zoo(),), "full": (others.show_zoo(),)},
             about={"small": "the names alone; accuracies are in docs/zoo.md", "full": "the names alone"},

@@ -14,13 +14,13 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.models.tokens.vocab import PAD
 from malaprop.papers.natural.models.sentencenet import SentenceNet, mlp
-from malaprop.training.schedule import Learner, Pace, fall_to
-from malaprop.training.task import Descent, Losses
+from malaprop.training.schedule import ParameterGroup, Schedule, decay_to
+from malaprop.training.task import GradientLoss, Losses
 
 
-def coder_pace(rate: float) -> Pace:
+def coder_pace(rate: float) -> Schedule:
     """That of the autoencoder: it ends at a twentieth of the rate."""
-    return Pace(rate=rate, slope=fall_to(0.05, warmup=0.05), clip=1.0)
+    return Schedule(rate=rate, slope=decay_to(0.05, warmup=0.05), clip=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +85,19 @@ class AraeWork:
         self.modules: dict[str, nn.Module] = {"net": net, "judges": self.judges}
         coder = [net.words.weight, net.bias, *net.reader.parameters(), *net.writer.parameters()]
         bridge = [*net.generator.parameters(), *net.inverter.parameters()]
-        slow = Pace(rate=how.rate, clip=1.0)
-        gan = Pace(rate=how.gan_rate, betas=(0.5, 0.9), clip=1.0)
+        slow = Schedule(rate=how.rate, clip=1.0)
+        gan = Schedule(rate=how.gan_rate, betas=(0.5, 0.9), clip=1.0)
         self.learners = {
-            "coder": Learner.of(coder_pace(how.rate), [*coder, *bridge]),
-            "critic": Learner.of(gan, self.judges["critic"].parameters()),
-            "generator": Learner.of(gan, net.generator.parameters()),
-            "inverter": Learner.of(slow, net.inverter.parameters()),
-            "discriminator": Learner.of(gan, self.judges["discriminator"].parameters()),
+            "coder": ParameterGroup.of(coder_pace(how.rate), [*coder, *bridge]),
+            "critic": ParameterGroup.of(gan, self.judges["critic"].parameters()),
+            "generator": ParameterGroup.of(gan, net.generator.parameters()),
+            "inverter": ParameterGroup.of(slow, net.inverter.parameters()),
+            "discriminator": ParameterGroup.of(gan, self.judges["discriminator"].parameters()),
         }
         if how.pull:
-            self.learners["reader"] = Learner.of(replace(gan, rate=how.pull * how.gan_rate), net.reader.parameters())
+            self.learners["reader"] = ParameterGroup.of(
+                replace(gan, rate=how.pull * how.gan_rate), net.reader.parameters()
+            )
 
     def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
         if progress >= 1 - self.how.alone:
@@ -124,7 +126,7 @@ class AraeWork:
             z = self._z(rows)
             losses["points"] = (net.invert(net.out(z).detach()) - z).square().mean()
         total = losses["words"] + how.cycle * (losses.get("words_through_z", 0) + losses.get("codes", 0))
-        yield Descent("coder", total + how.pair * losses.get("points", 0))
+        yield GradientLoss("coder", total + how.pair * losses.get("points", 0))
         return losses
 
     def _criticise(self, real: Float[Tensor, "batch code"]) -> Losses:
@@ -136,15 +138,15 @@ class AraeWork:
         share = torch.rand(len(real), 1, device=real.device)
         between = (share * real + (1 - share) * fake).requires_grad_()
         (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
-        yield Descent("critic", -gap + self.how.penalty * (slope.norm(dim=1) - 1).square().mean())
+        yield GradientLoss("critic", -gap + self.how.penalty * (slope.norm(dim=1) - 1).square().mean())
         return {"distance": gap}
 
-    def _generate(self, rows: Int[Tensor, "batch slot"]) -> Iterator[Descent]:
+    def _generate(self, rows: Int[Tensor, "batch slot"]) -> Iterator[GradientLoss]:
         """Equation 6: generator and, at a rate of its own, reader draw together what the critic tells apart."""
         critic, z = self.judges["critic"], self._z(rows)
         if self.how.pull:
-            yield Descent("reader", critic(self.net.encode(rows)).mean())
-        yield Descent("generator", -critic(self.net.out(z)).mean())
+            yield GradientLoss("reader", critic(self.net.encode(rows)).mean())
+        yield GradientLoss("generator", -critic(self.net.out(z)).mean())
 
     def _invert(self, rows: Int[Tensor, "batch slot"]) -> Losses:
         """Equation 7: all but the inverter stays."""
@@ -155,12 +157,12 @@ class AraeWork:
         found = net.invert(made)
         real, fake = judge(z), judge(found.detach())
         split = functional.softplus(-real).mean() + functional.softplus(fake).mean()
-        yield Descent("discriminator", split)
+        yield GradientLoss("discriminator", split)
         gap = (net.out(net.invert(code)) - code).norm(dim=1).mean()
         total = gap + self.how.weight * functional.softplus(-judge(found)).mean()
         if self.how.pair:
             total = total + self.how.pair * (found - z).square().mean()
-        yield Descent("inverter", total)
+        yield GradientLoss("inverter", total)
         return {"codes": gap, "divergence": math.log(2) - split / 2}
 
 

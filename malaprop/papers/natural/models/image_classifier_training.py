@@ -21,10 +21,10 @@ from malaprop.papers.natural.models.image_victim import CARD, KINDS, ImageVictim
 from malaprop.training import fit as loop
 from malaprop.training.card import Card, read_card, stamp
 from malaprop.training.finished_folder import refuse_other
-from malaprop.training.schedule import Learner, Pace
+from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import seeded
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Course, Descent, Losses, Now, Phase
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import GradientLoss, Losses, Stage, TrainingStep, TrainingTask
 
 
 class LabelledImages(Protocol):
@@ -45,7 +45,7 @@ class LabelledImages(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schooling:
+class ImageTrainingSettings:
     """A classifier and its training. The paper's forest has 5 trees; `share` is how much of the data is used."""
 
     kind: str = "lenet"
@@ -70,13 +70,13 @@ class Schooling:
 
 
 def fit(
-    plan: Schooling,
+    plan: ImageTrainingSettings,
     data: LabelledImages,
     *,
     seed: int = 0,
     device: str = "cpu",
     quiet: bool = True,
-    unfinished: Unfinished | None = None,
+    unfinished: TrainingFolder | None = None,
 ) -> tuple[nn.Module, dict[str, Any]]:
     """A trained network, and the settings that its card keeps."""
     rng = generator(seed, "image classifier", data.name)
@@ -90,7 +90,7 @@ def fit(
     return net, {"widths": list(plan.widths), "dropout": plan.dropout, **_work(plan)}
 
 
-def _work(plan: Schooling) -> dict[str, Any]:
+def _work(plan: ImageTrainingSettings) -> dict[str, Any]:
     return {k: getattr(plan, k) for k in ("epochs", "batch", "rate", "decay", "share")}
 
 
@@ -100,7 +100,7 @@ class Seeing:
     def __init__(
         self,
         net: nn.Module,
-        plan: Schooling,
+        plan: ImageTrainingSettings,
         images: NDArray[np.float32],
         labels: NDArray[np.int64],
         rng: np.random.Generator,
@@ -110,22 +110,22 @@ class Seeing:
         self.inputs, self.labels = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
         self.orders = [torch.from_numpy(rng.permutation(len(images))).to(device) for _ in range(plan.epochs)]
         self.a_pass = math.ceil(len(images) / plan.batch)
-        self.course = Course(
-            phases=(Phase(losses=self.losses, steps=plan.epochs * self.a_pass),),
+        self.course = TrainingTask(
+            phases=(Stage(losses=self.losses, steps=plan.epochs * self.a_pass),),
             modules={"net": net},
-            learners={"net": Learner(Pace(rate=plan.rate, decay=plan.decay), net.named_parameters())},
+            learners={"net": ParameterGroup(Schedule(rate=plan.rate, decay=plan.decay), net.named_parameters())},
         )
 
-    def losses(self, now: Now) -> Losses:
+    def losses(self, now: TrainingStep) -> Losses:
         epoch, at = divmod(now.step, self.a_pass)
         places = self.orders[epoch][at * self.batch : (at + 1) * self.batch]
         loss = f.cross_entropy(self.net(self.inputs[places]), self.labels[places])
-        yield Descent("net", loss)
+        yield GradientLoss("net", loss)
         return {"loss": loss}
 
 
 def _forest(
-    plan: Schooling, data: LabelledImages, some: NDArray[np.int64], seed: int
+    plan: ImageTrainingSettings, data: LabelledImages, some: NDArray[np.int64], seed: int
 ) -> tuple[nn.Module, dict[str, Any]]:
     try:
         from sklearn.ensemble import RandomForestClassifier
@@ -140,7 +140,7 @@ def _forest(
 
 
 def train(
-    plan: Schooling,
+    plan: ImageTrainingSettings,
     data: LabelledImages,
     test: LabelledImages,
     *,
@@ -153,7 +153,7 @@ def train(
     if folder is not None and (folder / CARD).is_file():
         return _finished(plan, data, seed, device, folder)
     recipe = {"plan": asdict(plan), "seed": seed, "data": data.fingerprint, "device": torch.device(device).type}
-    unfinished = Unfinished.beside(folder, recipe) if folder else None
+    unfinished = TrainingFolder.beside(folder, recipe) if folder else None
     net, settings = fit(plan, data, seed=seed, device=device, quiet=quiet, unfinished=unfinished)
     name = folder.name if folder else plan.kind
     victim = of_network(net, name=name, device=device, image=data.shape)
@@ -178,7 +178,9 @@ def train(
     return victim, card
 
 
-def _finished(plan: Schooling, data: LabelledImages, seed: int, device: str, folder: Path) -> tuple[ImageVictim, Card]:
+def _finished(
+    plan: ImageTrainingSettings, data: LabelledImages, seed: int, device: str, folder: Path
+) -> tuple[ImageVictim, Card]:
     """The classifier that is there, if this training made it."""
     card = read_card(folder, "image classifier")
     known = {name: value for name, value in asdict(plan).items() if name in card.settings}

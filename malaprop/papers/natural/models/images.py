@@ -20,7 +20,7 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.papers.natural.models import networks
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.training.card import ROLES, Card, holds, read_card, write_card
-from malaprop.training.state import Unfinished
+from malaprop.training.state import TrainingFolder
 
 CARD, WEIGHTS, SHEET = ROLES["image generator"].file, "generator.safetensors", "samples.png"
 _BATCH = 1024
@@ -172,6 +172,6 @@ def write_sheet(folder: Path, manifold: ImageManifold, images: NDArray[np.float3
     (folder / SHEET).write_bytes(png.encode(png.sheet(np.concatenate(rows), 10)))
 
 
-def unfinished(folder: Path, recipe: Mapping[str, Any]) -> Unfinished:
+def unfinished(folder: Path, recipe: Mapping[str, Any]) -> TrainingFolder:
     """Where a training that is under way keeps its state."""
-    return Unfinished(folder=folder / "unfinished", recipe=recipe)
+    return TrainingFolder(folder=folder / "unfinished", recipe=recipe)

@@ -18,12 +18,12 @@ _CLOSING = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))(?:\W|$)|[.,;:!?)\]%])")
 _OPENING = re.compile(r"(?<=[(\[$#]) ")
 
 
-def joined(words: Iterable[str]) -> str:
+def join_tokens(words: Iterable[str]) -> str:
     """Tokens as a sentence: contractions and closing marks stand at the word before."""
     return _OPENING.sub("", _CLOSING.sub("", " ".join(words)))
 
 
-def dressed(sentence: str, like: str) -> str:
+def restore_case(sentence: str, like: str) -> str:
     """A lower-cased sentence, with a capital letter first where `like` has one."""
     return sentence[:1].upper() + sentence[1:] if like[:1].isupper() else sentence
 
@@ -63,7 +63,7 @@ class Codec:
         for row in map(tuple, rows.tolist()):
             if (found := known.get(row)) is None:
                 cut = next((at for at, n in enumerate(row) if n in (SEP, PAD)), len(row))
-                found = known[row] = joined(self.vocab.words[n] for n in row[:cut])
+                found = known[row] = join_tokens(self.vocab.words[n] for n in row[:cut])
             out.append(found)
         return out
 
@@ -83,4 +83,4 @@ def lengths(rows: Int[Tensor, "batch slot"]) -> Int[Tensor, " batch"]:
     return (rows != PAD).sum(1)
 
 
-__all__ = ["PAD", "SEP", "UNK", "Codec", "distinct", "dressed", "joined", "lengths"]
+__all__ = ["PAD", "SEP", "UNK", "Codec", "distinct", "join_tokens", "lengths", "restore_case"]

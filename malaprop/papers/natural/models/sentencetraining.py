@@ -26,10 +26,10 @@ from malaprop.training.card import Card, read_card, stamp
 from malaprop.training.finished_folder import refuse_other
 from malaprop.training.fit import fit
 from malaprop.training.folder import check_target
-from malaprop.training.schedule import Learner
+from malaprop.training.schedule import ParameterGroup
 from malaprop.training.seeds import RowOrder, reseed, seeded
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Assessment, Course, Losses, Now, Phase, Sums
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import Assessment, Losses, Stage, Sums, TrainingStep, TrainingTask
 from malaprop.zoo.pretrain.texts import Corpus
 from malaprop.zoo.start_vectors import StartVectors, check_width, read_start
 
@@ -64,7 +64,7 @@ class SentenceWork(Protocol):
     @property
     def modules(self) -> Mapping[str, nn.Module]: ...
     @property
-    def learners(self) -> Mapping[str, Learner]: ...
+    def learners(self) -> Mapping[str, ParameterGroup]: ...
 
     def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses: ...
 
@@ -120,7 +120,7 @@ def train_sentences(
         about = _begin(net, start)
         work: SentenceWork = how.work(net)
     recipe = {"kind": kind, "shape": asdict(shape), "how": asdict(how), "plan": asdict(plan), "seed": seed}
-    unfinished = Unfinished.beside(folder, {**recipe, "data": texts.fingerprint, "about": about})
+    unfinished = TrainingFolder.beside(folder, {**recipe, "data": texts.fingerprint, "about": about})
     course = _course(work, torch.from_numpy(codec.rows(train)).to(device), plan, seed)
     fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"training {kind}")
     _halve(net)
@@ -193,20 +193,20 @@ def _begin(net: SentenceNet, start: StartVectors | None) -> str:
     return f"{start.about} {int(known.sum()):,} of {len(known):,} words have one."
 
 
-def _course(work: SentenceWork, rows: Int[Tensor, "sentence slot"], plan: SentencePlan, seed: int) -> Course:
+def _course(work: SentenceWork, rows: Int[Tensor, "sentence slot"], plan: SentencePlan, seed: int) -> TrainingTask:
     passes = RowOrder(len(rows), plan.batch, seed)
 
-    def losses(now: Now) -> Losses:
+    def losses(now: TrainingStep) -> Losses:
         reseed(seed, now.step)
         picked = torch.from_numpy(passes.rows_of(now.step)).to(rows.device)
         return (yield from work.losses(rows[picked], now.progress))
 
-    def look(_: Now, sums: Sums) -> Assessment:
+    def look(_: TrainingStep, sums: Sums) -> Assessment:
         return Assessment({name: round(total.mean, 4) for name, total in sums.items()})
 
     steps = _STEPS if plan.steps is None and plan.minutes is None else plan.steps
-    phase = Phase(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)
-    return Course(phases=(phase,), modules=work.modules, learners=work.learners)
+    phase = Stage(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)
+    return TrainingTask(phases=(phase,), modules=work.modules, learners=work.learners)
 
 
 def _curves(looks: Iterable[Mapping[str, Any]]) -> list[dict[str, float]]:

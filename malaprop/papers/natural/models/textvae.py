@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from malaprop.core.errors import SettingError
 from malaprop.papers.natural.models.arae import coder_pace, reconstruction
 from malaprop.papers.natural.models.sentencenet import SentenceNet, mlp
-from malaprop.training.schedule import Learner
-from malaprop.training.task import Descent, Losses
+from malaprop.training.schedule import ParameterGroup
+from malaprop.training.task import GradientLoss, Losses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class TextVaeWork:
         self.spread = mlp(shape.code, shape.code, shape.latent).to(device)
         self.modules: dict[str, nn.Module] = {"net": net, "spread": self.spread}
         every = [*net.parameters(), *self.spread.parameters()]
-        self.learners = {"coder": Learner.of(coder_pace(how.rate), every)}
+        self.learners = {"coder": ParameterGroup.of(coder_pace(how.rate), every)}
 
     def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
         net, how = self.net, self.how
@@ -54,5 +54,5 @@ class TextVaeWork:
         z = mean + torch.randn_like(mean) * (wide / 2).exp()
         words = reconstruction(net, net.out(z), rows, how.forget)
         apart = 0.5 * (mean.square() + wide.exp() - 1 - wide).sum(1).mean() / (rows != 0).sum(1).float().mean()
-        yield Descent("coder", words + how.beta * min(1.0, progress / how.rise) * apart)
+        yield GradientLoss("coder", words + how.beta * min(1.0, progress / how.rise) * apart)
         return {"words_through_z": words, "divergence": apart}

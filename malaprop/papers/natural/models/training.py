@@ -17,10 +17,10 @@ from malaprop.papers.natural.models.vae import vae_loss
 from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
 from malaprop.training.fit import fit
 from malaprop.training.running_mean import follow
-from malaprop.training.schedule import Learner, Pace
+from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import seeded
-from malaprop.training.state import Unfinished
-from malaprop.training.task import Assessment, Course, Descent, Losses, Now, Phase
+from malaprop.training.state import TrainingFolder
+from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, TrainingStep, TrainingTask
 
 _BETAS = (0.5, 0.9)  # Gulrajani et al. 2017 for the strided networks
 _CURVE = 200  # points of a learning curve
@@ -72,38 +72,38 @@ class ImageWork:
         many = plan.critic_steps if plan.kind == "wgan" else 1
         self._draws = [ImageDraws.make(plan.batch, shape.dim, self.device) for _ in range(many)]
         self._noise = torch.zeros(plan.batch, shape.dim, device=self.device)  # of the generator's own step
-        slow = Pace(rate=plan.inverter_rate)
+        slow = Schedule(rate=plan.inverter_rate)
         if plan.kind == "vae":
             both = [*self.nets["learner"].parameters(), *self.nets["inverter"].parameters()]
-            learners, phases = {"vae": Learner.of(slow, both)}, [("vae", plan.steps, self._vae)]
+            learners, phases = {"vae": ParameterGroup.of(slow, both)}, [("vae", plan.steps, self._vae)]
         else:
-            gan = Pace(rate=plan.rate, betas=_BETAS)
-            learners = {name: Learner.of(gan, self.nets[name].parameters()) for name in ("critic", "learner")}
-            learners["inverter"] = Learner.of(slow, self.nets["inverter"].parameters())
+            gan = Schedule(rate=plan.rate, betas=_BETAS)
+            learners = {name: ParameterGroup.of(gan, self.nets[name].parameters()) for name in ("critic", "learner")}
+            learners["inverter"] = ParameterGroup.of(slow, self.nets["inverter"].parameters())
             phases = [("wgan", plan.steps, self._wgan), ("inverter", plan.inverter_steps, self._inverter)]
         total = sum(steps for _, steps, _ in phases)
-        self.course = Course(
+        self.course = TrainingTask(
             phases=tuple(self._phase(number, *phase, total) for number, phase in enumerate(phases)),
             modules=self.nets,
             learners=learners,
         )
 
-    def _phase(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Phase:
+    def _phase(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Stage:
         """A phase with learning curves and a few glimpses; what a step draws is known from its number."""
 
-        def draw(now: Now) -> None:
+        def draw(now: TrainingStep) -> None:
             self._rng.manual_seed((self.seed * 8 + number) * 100_000_000 + now.step)
             for draws in self._draws if name == "wgan" else self._draws[:1]:
                 draws.renew(self._rng, len(self.images))
             self._noise.normal_(generator=self._rng)
 
-        def after(now: Now) -> None:
+        def after(now: TrainingStep) -> None:
             if name != "inverter":
                 follow(self.nets["generator"], self.nets["learner"], self.plan.average, now.step)
             if (now.step + 1) % max(1, steps // 5) == 0:
                 self.glimpse(name, now.step + 1)
 
-        return Phase(
+        return Stage(
             losses=lambda _: step(),
             draw=draw,
             after=after,
@@ -128,27 +128,27 @@ class ImageWork:
             with torch.no_grad():
                 made = self.nets["learner"](draws.noise)
             loss, distance = critic_loss(self.nets["critic"], real, made, draws.mix)
-            yield Descent("critic", loss)
+            yield GradientLoss("critic", loss)
         made = self.nets["learner"](self._noise)
-        yield Descent("learner", generator_loss(self.nets["critic"], made))
+        yield GradientLoss("learner", generator_loss(self.nets["critic"], made))
         return {"critic": loss, "distance": distance}
 
     def _inverter(self) -> Losses:
         real, noise = self.images[self._draws[0].places], self._draws[0].noise
         weight = self.plan.divergence
         loss, apart = inverter_loss(self.nets["generator"], self.nets["inverter"], real, noise, weight)
-        yield Descent("inverter", loss)
+        yield GradientLoss("inverter", loss)
         return {"inverter": loss, "reconstruction": apart}
 
     def _vae(self) -> Losses:
         real, noise = self.images[self._draws[0].places], self._draws[0].noise
         loss, apart = vae_loss(self.nets["learner"], self.nets["inverter"], real, noise, self.plan.divergence)
-        yield Descent("vae", loss)
+        yield GradientLoss("vae", loss)
         return {"vae": loss, "reconstruction": apart}
 
 
 def train(
-    work: ImageWork, unfinished: Unfinished | None = None, *, quiet: bool = True, glimpse: Glimpse | None = None
+    work: ImageWork, unfinished: TrainingFolder | None = None, *, quiet: bool = True, glimpse: Glimpse | None = None
 ) -> tuple[Curves, float]:
     """Runs the phases to their ends, from where a killed training stood; gives learning curves and seconds.
 

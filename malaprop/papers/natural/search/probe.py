@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.score import Flags, Floats
 from malaprop.papers.natural.search.manifold import Goal
-from malaprop.papers.natural.search.service import Cloud
+from malaprop.papers.natural.search.service import LatentPoints
 
 KEPT = 8  # successes at hand, should a fresh query not confirm the closest
 
@@ -33,7 +33,7 @@ class LatentProbe:
         """Which points [point, dim] reach the goal. Raises CapReached after the ask that uses up the cap."""
         points = points[: self.cap - self.asked].astype(np.float32, copy=False)
         self.asked += len(points)
-        flags: Flags = (yield Ask("latent", [Cloud(points, self.goal)]))[0] if len(points) else np.zeros(0, bool)
+        flags: Flags = (yield Ask("latent", [LatentPoints(points, self.goal)]))[0] if len(points) else np.zeros(0, bool)
         self._keep(points[flags])
         if self.asked >= self.cap:
             raise CapReached

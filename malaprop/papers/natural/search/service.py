@@ -14,7 +14,7 @@ from malaprop.papers.natural.search.manifold import Answering, Goal, Manifold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cloud:
+class LatentPoints:
     """Points [point, dim] of one search, and the goal that judges what they become."""
 
     points: Floats
@@ -32,7 +32,7 @@ class OtherLabel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looks:
+class LatentService:
     """Answers asks that hold Clouds, each with its flags [point]; `batch` bounds what is generated at a time.
 
     Where a device that others share has no room for a batch, its halves are tried.
@@ -42,15 +42,15 @@ class Looks:
     victim: Answering
     batch: int = 4096
 
-    def begin(self, asks: Sequence[Sequence[Cloud]]) -> list[Sequence[Cloud]]:
+    def begin(self, asks: Sequence[Sequence[LatentPoints]]) -> list[Sequence[LatentPoints]]:
         return list(asks)
 
-    def finish(self, pending: list[Sequence[Cloud]]) -> list[list[Flags]]:
+    def finish(self, pending: list[Sequence[LatentPoints]]) -> list[list[Flags]]:
         clouds = [cloud for ask in pending for cloud in ask]
         flags = iter(self._judged(clouds))
         return [[next(flags) for _ in ask] for ask in pending]
 
-    def _judged(self, clouds: list[Cloud]) -> list[Flags]:
+    def _judged(self, clouds: list[LatentPoints]) -> list[Flags]:
         """Batches run across clouds; within a batch each goal sees the rows of its own cloud."""
         whole = np.concatenate([cloud.points for cloud in clouds])
         cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import SEVERAL
@@ -19,8 +19,8 @@ from malaprop.papers.natural.study.common import (
     GROUND,
     IMAGE_VICTIM,
     TEXT_VICTIM,
-    Expedition,
     Latent,
+    LatentTasks,
     choose_domain,
     describe_run,
     name_victims,
@@ -31,7 +31,7 @@ from malaprop.papers.natural.study.common import (
 if TYPE_CHECKING:
     from malaprop.frame.tasks.outputs import RunFolder
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.natural.record import NaturalRecord, SweepDot
     from malaprop.papers.natural.study.images import ImageDomain
 
@@ -92,18 +92,18 @@ class Natural:
     )
     labels: tuple[str, ...] = opt((), _LABELS)
     width: int = width_option(64)
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
-    def work(self) -> Expedition:
+    def work(self) -> LatentTasks:
         named = IMAGE_VICTIM if self.latent.is_images else TEXT_VICTIM
         victim = named if self.victim is None else self.victim
         how: dict[str, Any] = {"judge": self.judge, "probe": self.probe, "labels": self.labels}
         domain = choose_domain(self.latent, [victim], self.where, **how)
         if self.probe and self.victim is None:
             raise SettingError("--probe asks a translator: give --victim FOLDER or module:function (texts to texts)")
-        return Expedition(
+        return LatentTasks(
             domain=domain, victims=name_victims([victim]), searches=(self.search,), apart=False, width=self.width
         )
 
@@ -133,11 +133,11 @@ class NaturalCompare:
     judge: str | None = opt(None, _JUDGE)
     labels: tuple[str, ...] = opt((), _LABELS)
     width: int = width_option(64)
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
-    def work(self) -> Expedition:
+    def work(self) -> LatentTasks:
         if len(self.victims) < 2 or not self.searches:
             given = f"{', '.join(map(str, self.victims))!r} and {', '.join(self.searches)!r}"
             raise SettingError(f"a comparison takes two victims or more and a search, got {given}")
@@ -145,7 +145,7 @@ class NaturalCompare:
             self.latent, self.victims, self.where, judge=self.judge, labels=self.labels, compares=True
         )
         victims = name_victims(self.victims)
-        return Expedition(domain=domain, victims=victims, searches=self.searches, apart=True, width=self.width)
+        return LatentTasks(domain=domain, victims=victims, searches=self.searches, apart=True, width=self.width)
 
     check, plan, gather, view = _check, _plan, _gather, _view
 
@@ -167,8 +167,8 @@ class NaturalSweep:
     batch: int = opt(64, "Of each classifier's training.", min=1)
     latent: Latent = Latent(n=50, split="test")
     width: int = width_option(64)
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @cached_property
     def domain(self) -> ImageDomain:
@@ -211,7 +211,7 @@ class NaturalSweep:
         chosen = line_up(self.classifiers, epochs=self.epochs, batch=self.batch)
         return [SweepEntry(id=name, group=group, plan=plan) for name, (group, plan) in chosen.items()]
 
-    def sweep(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def sweep(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.papers.natural.sweep import AccuracySweep
 
         asked, manifold, ground = self.latent, self.domain.open_generator(desk, inputs), inputs[GROUND]
@@ -272,8 +272,8 @@ class NaturalSynthetic:
     n: int = opt(40, "How many points are searched around.", min=1)
     steps: int = opt(1500, "Of the WGAN's training, and of its inverter's.", min=1)
     seed: int = opt(0, min=0)
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     def check(self) -> None:
         from malaprop.papers.natural.record import NaturalRecord
@@ -289,7 +289,7 @@ class NaturalSynthetic:
 
         yield Task(name="curve", work=self.draw, output=JsonFile(Synthetic))
 
-    def draw(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def draw(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.synthetic import show
 
         del desk, inputs

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.frame.study.run_options import Where
+from malaprop.frame.study.run_options import RunOptions
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from malaprop.frame.records.run import Run
     from malaprop.frame.tasks.outputs import RunFolder
     from malaprop.frame.tasks.task import Inputs, Share, Task
-    from malaprop.frame.tasks.worker_context import Desk
-    from malaprop.papers.natural.latent_target import Ground
+    from malaprop.frame.tasks.worker_context import WorkerContext
+    from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.record import NaturalRecord, Tried
     from malaprop.papers.natural.text_record import NaturalTextRecord, TextTried
 
@@ -79,21 +79,23 @@ class Domain(Protocol):
     def judges(self) -> Mapping[str, Any]:
         """Models that no search asks, by name."""
 
-    def check(self, victims: Sequence[Any], where: Where) -> None: ...
+    def check(self, victims: Sequence[Any], where: RunOptions) -> None: ...
     def make_search(self, name: str) -> Any: ...
     def train(self, models: Mapping[str, Any]) -> Iterator[Task]: ...
     def read(self, inputs: Inputs) -> Inputs: ...
     def read_more(self, inputs: Inputs) -> Inputs: ...
     def list_items(self, inputs: Inputs) -> Any: ...
-    def find_ground(self, desk: Desk, inputs: Inputs) -> Iterator[Ground]: ...
-    def search(self, errand: Errand, width: int, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]: ...
-    def measure(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[Any]: ...
-    def step(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[Any]: ...
-    def describe(self, errands: Sequence[Errand], desk: Desk, inputs: Inputs) -> Iterator[Any]: ...
+    def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]: ...
+    def search(
+        self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share
+    ) -> Iterator[Any]: ...
+    def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
+    def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
+    def describe(self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class LatentJob:
     """One victim under one search, and the folder of its run."""
 
     search: str
@@ -143,7 +145,7 @@ def prepare(domain: Domain, victims: Mapping[str, Any]) -> tuple[Models, list[Ta
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expedition:
+class LatentTasks:
     """Searches of several victims over the same items: what `natural` and `natural compare` share."""
 
     domain: Domain
@@ -153,11 +155,11 @@ class Expedition:
     width: int = 64
 
     @property
-    def errands(self) -> list[Errand]:
-        found = [Errand(search=search, victim=name) for search in self.searches for name in self.victims]
+    def errands(self) -> list[LatentJob]:
+        found = [LatentJob(search=search, victim=name) for search in self.searches for name in self.victims]
         return [replace(one, place=f"{slug(one.search)}/{slug(one.victim)}") for one in found] if self.apart else found
 
-    def check(self, where: Where) -> None:
+    def check(self, where: RunOptions) -> None:
         """Refuses what does not go together, before anything is loaded."""
         for search in self.searches:
             assert self.domain.make_search(search)
@@ -246,7 +248,9 @@ def name_victims(victims: Sequence[Any]) -> dict[str, Any]:
     raise SettingError(f"each victim is searched once, got {', '.join(name(spec, False) for spec in victims)}")
 
 
-def describe_run(asked: Latent, ground: Ground, recipe: str, victim: str, parts: Mapping[str, Any], **more: Any) -> Run:
+def describe_run(
+    asked: Latent, ground: LatentData, recipe: str, victim: str, parts: Mapping[str, Any], **more: Any
+) -> Run:
     """What is run, written beside what it finds: a resume must be of the same work."""
     from malaprop.frame.records.run import Run
 
@@ -258,7 +262,7 @@ def describe_run(asked: Latent, ground: Ground, recipe: str, victim: str, parts:
     )  # fmt: skip
 
 
-def order_lines(ground: Ground, lines: Sequence[Any], what: str) -> list[Any]:
+def order_lines(ground: LatentData, lines: Sequence[Any], what: str) -> list[Any]:
     """The lines of a run in the order of the items; refuses a run of which nothing came to an end."""
     places = {name: at for at, name in enumerate(ground.ids)}
     errors = [line for line in lines if line.status == "error"]
@@ -270,7 +274,7 @@ def order_lines(ground: Ground, lines: Sequence[Any], what: str) -> list[Any]:
 def choose_domain(
     latent: Latent,
     victims: Sequence[Any],
-    where: Where,
+    where: RunOptions,
     *,
     judge: str | None,
     labels: Sequence[str],

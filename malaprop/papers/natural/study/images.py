@@ -12,14 +12,14 @@ from malaprop.core.errors import SettingError
 from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, Skipped
 from malaprop.frame.tasks.task import Task
 from malaprop.papers.natural.record import Find, ImageFigures, NaturalRecord, Tried
-from malaprop.papers.natural.study.common import FGSM, GENERATOR, GROUND, Errand, Latent, describe_run, order_lines
+from malaprop.papers.natural.study.common import FGSM, GENERATOR, GROUND, Latent, LatentJob, describe_run, order_lines
 
 if TYPE_CHECKING:
     from malaprop.data.images import ImageSet
-    from malaprop.frame.study.run_options import Where
+    from malaprop.frame.study.run_options import RunOptions
     from malaprop.frame.tasks.task import Inputs, Share
-    from malaprop.frame.tasks.worker_context import Desk
-    from malaprop.papers.natural.latent_target import Ground
+    from malaprop.frame.tasks.worker_context import WorkerContext
+    from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.models.image_victim import ImageVictim
     from malaprop.papers.natural.models.images import ImageManifold
     from malaprop.papers.natural.search.probe import LatentSearch
@@ -105,7 +105,7 @@ class ImageDomain:
 
         return make_search(name, self.asked.settings)
 
-    def check(self, victims: Sequence[Any], where: Where) -> None:
+    def check(self, victims: Sequence[Any], where: RunOptions) -> None:
         del victims
         if where.precision != "auto":
             raise SettingError("models of images compute in fp32; leave out --precision")
@@ -137,7 +137,7 @@ class ImageDomain:
                 name=name, at=str(place), work=work, output=OwnFolder(mark=card), reads=self.read_parts, vital=True
             )
 
-    def train_generator(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train_generator(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.generators import train_on
         from malaprop.papers.natural.models.imageplan import ImagePlan
 
@@ -149,13 +149,13 @@ class ImageDomain:
         )  # fmt: skip
         yield from ()
 
-    def train_victim(self, kind: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train_victim(self, kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """A classifier; a judge, which no search asks, is a LeNet of another seed."""
         from malaprop.papers.natural.generators import plan_judge
-        from malaprop.papers.natural.models.image_classifier_training import Schooling, train
+        from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, train
 
         learn, seed, judges = inputs["learn"], self.asked.seed, kind == JUDGE
-        plan = plan_judge(learn) if judges else Schooling(kind=kind)
+        plan = plan_judge(learn) if judges else ImageTrainingSettings(kind=kind)
         what = "a LeNet that labels adversaries and that no search asks" if judges else f"{kind} on {learn.name}"
         desk.note(f"training {what}")
         train(
@@ -164,13 +164,13 @@ class ImageDomain:
         )  # fmt: skip
         yield from ()
 
-    def open_generator(self, desk: Desk, inputs: Inputs) -> ImageManifold:
+    def open_generator(self, desk: WorkerContext, inputs: Inputs) -> ImageManifold:
         from malaprop.papers.natural.models.images import load
 
         folder = Path(inputs[GENERATOR]).expanduser()
         return desk.keep(GENERATOR, lambda: load(folder, device=desk.device))
 
-    def open_victim(self, desk: Desk, inputs: Inputs, name: str) -> ImageVictim | None:
+    def open_victim(self, desk: WorkerContext, inputs: Inputs, name: str) -> ImageVictim | None:
         """A classifier that fits the images; None where none is asked for."""
         from malaprop.papers.natural.models.image_victim import ImageVictim, load, of_function
 
@@ -191,22 +191,22 @@ class ImageDomain:
         """What run.toml says of every run."""
         return {"task": _TASK, "split": self.split}
 
-    def batch(self, desk: Desk) -> int:
+    def batch(self, desk: WorkerContext) -> int:
         return 1024 if desk.device == "cpu" else 16_384
 
     # --- tasks
 
-    def find_ground(self, desk: Desk, inputs: Inputs) -> Iterator[Ground]:
-        from malaprop.papers.natural.images import lay_ground
+    def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
+        from malaprop.papers.natural.images import make_image_data
 
         manifold, items = self.open_generator(desk, inputs), inputs["whole"].sample(self.asked.n, self.asked.seed)
         manifold.check(items.shape, inputs["learnt"], force=self.asked.force)
-        yield lay_ground(items, manifold, self.asked.refine)
+        yield make_image_data(items, manifold, self.asked.refine)
 
-    def search(self, errand: Errand, width: int, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def search(self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """The pieces of a run: what is run, then what is found around each image."""
         from malaprop.papers.natural.images import ImageTarget
-        from malaprop.papers.natural.latent_target import Quest
+        from malaprop.papers.natural.latent_target import LatentRun
 
         asked, ground, manifold = self.asked, inputs[GROUND], self.open_generator(desk, inputs)
         victim, judge = self.open_victim(desk, inputs, errand.model), self.open_victim(desk, inputs, JUDGE)
@@ -219,16 +219,18 @@ class ImageDomain:
         target = ImageTarget(
             ground=ground, manifold=manifold, victim=victim, judge=judge, batch=self.batch(desk), labels=labels
         )
-        quest = Quest(target=target, search=method, seed=asked.seed, width=width, cap=asked.cap)
+        quest = LatentRun(target=target, search=method, seed=asked.seed, width=width, cap=asked.cap)
         yield from quest.run({item.id for item in share.items})
 
-    def measure(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[ImageFigures]:
+    def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[ImageFigures]:
         """What the finds of a run add up to, and the victim's accuracy on the whole part."""
         finds = order_lines(inputs[GROUND], inputs[errand.run], "images")
         method = repr(self.make_search(errand.search))
         yield self._figures(desk, inputs, errand, finds, search=errand.search, settings=method)
 
-    def _figures(self, desk: Desk, inputs: Inputs, errand: Errand, finds: Sequence[Find], **known: Any) -> ImageFigures:
+    def _figures(
+        self, desk: WorkerContext, inputs: Inputs, errand: LatentJob, finds: Sequence[Find], **known: Any
+    ) -> ImageFigures:
         from malaprop.frame.records.summary import Rate
         from malaprop.papers.natural.models.image_classifier_training import accurate
 
@@ -239,7 +241,7 @@ class ImageDomain:
         tried = Tried.of(finds, victim=errand.victim, accuracy=accuracy, **known)
         return ImageFigures(tried=tried, shown=tuple(_few(finds)))
 
-    def step(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The fast gradient sign method beside the search, where the victim gives gradients."""
         from malaprop.papers.natural.fgsm import Fgsm
 
@@ -251,7 +253,7 @@ class ImageDomain:
         finds = list(Fgsm(data=inputs[GROUND].items, victim=victim, judge=judge).finds())
         yield self._figures(desk, inputs, errand, finds, search=FGSM, settings="")
 
-    def describe(self, errands: Sequence[Errand], desk: Desk, inputs: Inputs) -> Iterator[NaturalRecord]:
+    def describe(self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs) -> Iterator[NaturalRecord]:
         """The generative model: its figures, and pictures of random points."""
         from malaprop.core.png import address, sheet
         from malaprop.core.seeds import generator

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, Took
+from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, TimeTaken
 from malaprop.frame.tasks.task import Task
 from malaprop.papers.natural.study.common import (
     GENERATOR,
     GROUND,
     TEXT_VICTIM,
-    Errand,
     Latent,
+    LatentJob,
     describe_run,
     order_lines,
 )
@@ -27,10 +27,10 @@ from malaprop.papers.natural.text_record import NaturalTextRecord, TextFigures, 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
     from malaprop.data.base import Dataset
-    from malaprop.frame.study.run_options import Where
+    from malaprop.frame.study.run_options import RunOptions
     from malaprop.frame.tasks.task import Inputs, Share
-    from malaprop.frame.tasks.worker_context import Desk
-    from malaprop.papers.natural.latent_target import Ground
+    from malaprop.frame.tasks.worker_context import WorkerContext
+    from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.models.sentencemodel import SentenceModel
     from malaprop.papers.natural.search.probe import LatentSearch
     from malaprop.papers.natural.sentences import Classified, Translated
@@ -134,7 +134,7 @@ class TextDomain:
 
         return make_search(name, self.asked.settings, _DEFAULTS.get(name))
 
-    def check(self, victims: Sequence[Any], where: Where) -> None:
+    def check(self, victims: Sequence[Any], where: RunOptions) -> None:
         from malaprop.papers.natural.models.image_victim import KINDS
         from malaprop.papers.natural.probes import parse
 
@@ -170,7 +170,7 @@ class TextDomain:
         work = partial(self.train_generator, kind)
         yield Task(name=GENERATOR, at=str(place), work=work, output=OwnFolder(), reads=read, vital=True)
 
-    def train_generator(self, kind: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def train_generator(self, kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.models.sentencetraining import train_sentences
         from malaprop.zoo.pretrain.texts import corpus
 
@@ -184,14 +184,14 @@ class TextDomain:
         )  # fmt: skip
         yield from ()
 
-    def open_generator(self, desk: Desk, inputs: Inputs) -> SentenceModel:
+    def open_generator(self, desk: WorkerContext, inputs: Inputs) -> SentenceModel:
         from malaprop.papers.natural.models.sentencemodel import SentenceModel
 
         folder = Path(inputs[GENERATOR]).expanduser()
         return desk.keep(GENERATOR, lambda: SentenceModel.load(folder, device=desk.device))
 
     def open_victim(
-        self, desk: Desk, inputs: Inputs, errand: Errand, examples: Dataset
+        self, desk: WorkerContext, inputs: Inputs, errand: LatentJob, examples: Dataset
     ) -> tuple[Classified | Translated, Sequence[Example]]:
         """What is asked, and the examples as it numbers labels and reads fields."""
         from malaprop.core.example import Example
@@ -205,7 +205,7 @@ class TextDomain:
         fields = [Example(e.id, {list(e.fields)[place(e)]: sentence_of(e)}, 0) for e in examples]
         return desk.keep("translator", lambda: self._open_translator(desk, inputs, errand)), fields
 
-    def _open_translator(self, desk: Desk, inputs: Inputs, errand: Errand) -> Translated:
+    def _open_translator(self, desk: WorkerContext, inputs: Inputs, errand: LatentJob) -> Translated:
         from malaprop.features.translation.models.victim import load
         from malaprop.papers.natural.probes import BOTH, VERB, make
         from malaprop.papers.natural.sentences import Translated
@@ -221,9 +221,9 @@ class TextDomain:
 
     # --- tasks
 
-    def find_ground(self, desk: Desk, inputs: Inputs) -> Iterator[Ground]:
+    def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
         """Examples whose sentence the model can hold, drawn by the seed, and where their searches start."""
-        from malaprop.papers.natural.sentences import lay_ground, sentence_of
+        from malaprop.papers.natural.sentences import make_sentence_data, sentence_of
 
         model, whole = self.open_generator(desk, inputs), inputs["whole"]
         if not self.asked.force and not self.is_named:
@@ -249,7 +249,7 @@ class TextDomain:
                 f"{len(odd):,} of those hold words that the sentence model does not know ({shown}): they come back "
                 "with other words in their place"
             )
-        yield lay_ground(items, model, self.asked.refine, notes=(*notes, *whole.notes))
+        yield make_sentence_data(items, model, self.asked.refine, notes=(*notes, *whole.notes))
 
     def _choose(self, fits: list[Example], model: SentenceModel) -> tuple[list[Example], str]:
         """Where two verbs are to stay, the sentences that have two."""
@@ -264,9 +264,9 @@ class TextDomain:
             raise DataError(f"none of {len(fits):,} sentences has two verbs; use --probe verb-dropped")
         return found, " and two verbs"
 
-    def search(self, errand: Errand, width: int, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def search(self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """The pieces of a run: what is run, then what is found around each sentence."""
-        from malaprop.papers.natural.latent_target import Quest
+        from malaprop.papers.natural.latent_target import LatentRun
         from malaprop.papers.natural.sentences import SentenceTarget
 
         ground, model = inputs[GROUND], self.open_generator(desk, inputs)
@@ -279,11 +279,11 @@ class TextDomain:
         yield describe_run(self.asked, ground, errand.search, errand.victim, parts, **more)
         batch = 1024 if desk.device == "cpu" else 16_384
         target = SentenceTarget(ground=ground, examples=examples, model=model, asked=asked, batch=batch)
-        quest = Quest(target=target, search=method, seed=self.asked.seed, width=width, cap=self.asked.cap)
+        quest = LatentRun(target=target, search=method, seed=self.asked.seed, width=width, cap=self.asked.cap)
         yield from quest.run({item.id for item in share.items})
-        yield Took({"forwarded": target.looks.forwarded})
+        yield TimeTaken({"forwarded": target.looks.forwarded})
 
-    def measure(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[TextFigures]:
+    def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[TextFigures]:
         """What the turns of a run add up to, the victim's accuracy, and how fluent the adversaries are."""
         turns = order_lines(inputs[GROUND], inputs[errand.run], "examples")
         hits = [turn for turn in turns if turn.status == "success"]
@@ -297,7 +297,7 @@ class TextDomain:
         shown = sorted(hits, key=lambda turn: not turn.kept)[:_SHOWN]  # those first whose start had not got there
         yield TextFigures(tried=tried, shown=tuple(shown))
 
-    def _rate(self, errand: Errand, desk: Desk, inputs: Inputs) -> Any:
+    def _rate(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Any:
         """The accuracy of a classifier; of a translator nothing."""
         from malaprop.core.score import winners
         from malaprop.data.matching import agree
@@ -310,14 +310,16 @@ class TextDomain:
         scores = victim.predict([tuple(e.fields.values()) for e in judged])
         return Rate(int((winners(scores) == [e.label for e in judged]).sum()), len(judged))
 
-    def step(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Nothing: no gradient step makes a sentence."""
         del errand, desk, inputs
         yield from ()
 
-    def describe(self, errands: Sequence[Errand], desk: Desk, inputs: Inputs) -> Iterator[NaturalTextRecord]:
+    def describe(
+        self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs
+    ) -> Iterator[NaturalTextRecord]:
         """The sentence model: its figures, samples, and what lies around some sentences."""
-        from malaprop.papers.natural.perturbations import around
+        from malaprop.papers.natural.perturbations import perturb_sentence
         from malaprop.papers.natural.sentences import sentence_of
 
         ground, model = inputs[GROUND], self.open_generator(desk, inputs)
@@ -333,7 +335,7 @@ class TextDomain:
             quality=dict(card.figures),
             curves=card.curves,
             samples=card.samples[:10],
-            around=around(model, some, ground.starts[: len(some)], reach=2.5 * reach, seed=self.asked.seed),
+            around=perturb_sentence(model, some, ground.starts[: len(some)], reach=2.5 * reach, seed=self.asked.seed),
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from malaprop.frame.command import options as o
 from malaprop.frame.command.settings_command import command
-from malaprop.frame.study.run_options import Saving
+from malaprop.frame.study.run_options import OutputOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.papers.universal.rules.mine_study import FORMATS
@@ -35,7 +35,7 @@ class PmiCommand:
     every: bool = opt(False, "Also write rules that do not lower the true label.", name="all")
     format: str = opt("csv", "csv or json.")
     texts: Selection = Selection(n=0, split="train")
-    saving: Saving = Saving()
+    saving: OutputOptions = OutputOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

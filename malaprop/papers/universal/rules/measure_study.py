@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.frame.study.attack_tasks import Conditions, DataReading, look_task, run_task
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.attack_tasks import Conditions, DataReading, check_victim_task, run_task
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
@@ -44,8 +44,8 @@ class Measure:
     share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
     texts: Selection = Selection(n=500, split="test")
     width: int = width_option()
-    where: Where = Where()
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions()
+    saving: OutputOptions = OutputOptions()
 
     @property
     def attacks(self) -> dict[str, Attack]:
@@ -62,10 +62,10 @@ class Measure:
 
     def places(self) -> dict[str, tuple[Any, str]]:
         """The run folders, each with its victim and its file of rules."""
-        from malaprop.papers.universal.study_models import spread
+        from malaprop.papers.universal.study_models import expand_names
 
         out: dict[str, tuple[Any, str]] = {}
-        for spec in spread(self.victims):
+        for spec in expand_names(self.victims):
             for name in name_files(self.files):
                 place = f"{slug(str(spec))}/{slug(name)}"
                 if place in out:
@@ -87,7 +87,9 @@ class Measure:
         looks = {spec: f"look at {spec}" for spec in roster.specs}
         for spec, look in looks.items():
             thing = roster.load_from(spec)
-            yield look_task(look, thing, conditions, tuple(attacks.values()), reading, after=roster.behind(spec))
+            yield check_victim_task(
+                look, thing, conditions, tuple(attacks.values()), reading, after=roster.behind(spec)
+            )
         for place, (spec, name) in self.places().items():
             yield run_task(place, looks[spec], attacks[name], roster.load_from(spec), conditions, reading)
 

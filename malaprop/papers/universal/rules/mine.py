@@ -22,12 +22,12 @@ from malaprop.core.errors import DataError, RecordError, SettingError, VictimErr
 from malaprop.core.example import Example
 from malaprop.core.gradient import Aim, WordLook
 from malaprop.core.score import Floats
-from malaprop.core.text import Words, checked
+from malaprop.core.text import Words, check_text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.data.matching import turn
 from malaprop.engine.drive import drive
-from malaprop.engine.passes import Passes
+from malaprop.engine.passes import GradientService
 from malaprop.engine.service import Scoring, Service
 from malaprop.models.victims.ensemble import log_probabilities
 from malaprop.papers.universal.rules.swaps import Swapped, Swaps, WordNetSwaps
@@ -136,7 +136,7 @@ class Miner:
         made: dict[str, Service] = {}
         for number, (victim, slope) in enumerate(zip(self.victims, self.slopes, strict=True)):
             scoring = Scoring(victim)
-            made[str(number)] = Passes(victim.parts[Capability.GRADIENTS], scoring) if slope else scoring
+            made[str(number)] = GradientService(victim.parts[Capability.GRADIENTS], scoring) if slope else scoring
         return made
 
     def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Mined:
@@ -180,7 +180,7 @@ def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
     for example in examples:
         try:
             for value in example.fields.values():
-                checked(value)
+                check_text(value)
             good.append(example)
         except DataError as error:
             faults[plain(error)] += 1

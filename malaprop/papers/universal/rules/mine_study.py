@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import DataError, RecordError, SettingError
-from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import FILE, View
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from malaprop.engine.service import Service
     from malaprop.frame.tasks.outputs import Output
     from malaprop.frame.tasks.task import Inputs, Task
-    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.universal.rules.mine import Method, Mined, Miner
     from malaprop.papers.universal.rules.mined_record import MinedRecord
 
@@ -122,8 +122,8 @@ class Mine:
     format: str = opt("csv", "csv or json.")
     texts: Selection = Selection(n=0, split="train")
     width: int = width_option(128)
-    where: Where = Where(precision="fp32")
-    saving: Saving = Saving()
+    where: RunOptions = RunOptions(precision="fp32")
+    saving: OutputOptions = OutputOptions()
 
     # --- settings
 
@@ -206,7 +206,7 @@ class Mine:
             after=(*before, *names), vital=True,
         )  # fmt: skip
 
-    def open(self, desk: Desk, inputs: Inputs, labels: tuple[str, ...]) -> Miner:
+    def open(self, desk: WorkerContext, inputs: Inputs, labels: tuple[str, ...]) -> Miner:
         from malaprop.papers.universal.rules.mine import Miner
         from malaprop.papers.universal.rules.swaps import WordNetSwaps, read_swaps
 
@@ -214,7 +214,7 @@ class Mine:
         swaps = WordNetSwaps() if self.swaps is None else read_swaps(self.swaps)
         return Miner(victims=victims, method=self.way, swaps=swaps, width=self.width, labels=labels)
 
-    def look(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Loads the victims and refuses those that cannot be mined together, or not from these texts."""
         from malaprop.data.matching import agree
         from malaprop.frame.tasks.outputs import Note
@@ -237,7 +237,7 @@ class Mine:
             fingerprints=(*(victim.fingerprint for victim in miner.victims), data.fingerprint),
         )
 
-    def agree(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def agree(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Both ways on the same texts."""
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.universal.rules.agree import agreement, plain_seconds
@@ -254,7 +254,7 @@ class Mine:
         yield Note(agreed.describe())
         yield agreed
 
-    def weigh(self, desk: Desk, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
+    def weigh(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
         """The sums of one shard."""
 
         def open_all() -> tuple[Miner, dict[str, Service]]:
@@ -264,7 +264,7 @@ class Mine:
         miner, services = desk.keep("miner and its services", open_all)
         yield miner.gather(inputs["texts"], services).to_arrays()
 
-    def choose(self, names: tuple[str, ...], desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    def choose(self, names: tuple[str, ...], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The rules that all shards add up to, and what they rest on."""
         from malaprop.attacks.rule_files import rules_csv, rules_json
         from malaprop.papers.universal.rules.diagnose import strongest
