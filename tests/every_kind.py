@@ -16,8 +16,7 @@ from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningRecor
 from malaprop.features.humans.record import Accuracy, HumansRecord
 from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
 from malaprop.frame.records.autoharden import AutoHardenRecord, AutoTrial
-from malaprop.frame.records.estimate import Estimate
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Estimate, Gain
 from malaprop.frame.records.paired_texts import CheckRow, MarkedRun, NewlyBroken
 from malaprop.frame.records.spending import SpendingRecord
 from malaprop.frame.records.summary import Rate, Spread

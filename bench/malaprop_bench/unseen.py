@@ -28,7 +28,7 @@ from malaprop.core.text import split_parts
 from malaprop.core.victim import REJECTED, Victim
 from malaprop.data.base import Dataset, load
 from malaprop.data.matching import agree
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Gain
 from malaprop.frame.records.paired_texts import sign_test
 from malaprop.frame.records.summary import Rate
 

@@ -79,7 +79,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
     if kind == "defences":
         from malaprop.features.defending.detection import DETECTORS
         from malaprop.frame.runs.victims import WRAPPERS
-        from malaprop.frame.study.training_methods_table import DEFENCES
+        from malaprop.frame.study.model_kinds import DEFENCES
 
         detectors = {f"detect:{name}": DETECTORS[name] for name in DETECTORS}  # as they are typed
         return _describe({**WRAPPERS, **DEFENCES, **detectors}, (*DEFENCES, *WRAPPERS, *detectors))

@@ -11,9 +11,9 @@ from malaprop.frame.records.outcome import (
     Status,
     compare_key,
     edits_between,
+    from_json,
     to_json,
 )
-from malaprop.frame.records.read_outcome import from_json
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import Writer, find_runs, iter_outcomes, merge, read_outcomes
 from malaprop.frame.records.summary import (

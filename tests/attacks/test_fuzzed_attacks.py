@@ -10,8 +10,7 @@ from fuzz import fuzzed
 
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.example import number
-from malaprop.frame.records.outcome import to_json
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import from_json, to_json
 
 ATTACKS = {name: RECIPES[name]() for name in ("deepwordbug", "homoglyph", "keyboard")} | {"listed": toy.listed()}
 

@@ -9,8 +9,7 @@ from malaprop.attacks.attack import Together, try_in_turn
 from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import SettingError
-from malaprop.frame.records.outcome import to_json
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import from_json, to_json
 from malaprop.frame.records.summary import Summary
 from malaprop.frame.runs.make_attack import recipe
 

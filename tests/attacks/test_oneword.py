@@ -17,7 +17,7 @@ from malaprop.attacks.search.sampling import Random
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.frame.records.outcome import compare_key
-from malaprop.frame.records.totals import Totals
+from malaprop.frame.records.summary import Totals
 from malaprop.frame.runs.local import run
 
 ALL = frozenset({Capability.ATTENTION, Capability.EMBEDDINGS, Capability.PADDING})

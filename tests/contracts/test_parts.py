@@ -26,8 +26,7 @@ from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.core.settings import plain, to_toml
-from malaprop.frame.records.outcome import Outcome, compare_key, to_json
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import Outcome, compare_key, from_json, to_json
 
 pytestmark = pytest.mark.usefixtures("tiny_assets")
 

@@ -16,8 +16,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
-from malaprop.frame.records.outcome import compare_key, to_json
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import compare_key, from_json, to_json
 from malaprop.frame.runs.local import run
 from malaprop.zoo.gradients.character_edits import edit_word
 

@@ -8,10 +8,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from malaprop.features.audit.check_record import SHOWN, CheckRecord
 from malaprop.frame.records.paired_texts import CheckRow
-from malaprop.frame.report.counted_rate import short
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
-from malaprop.frame.report.tables import DASH, bullets, card, lines_of, plain_markdown, row_of_markdown, table
+from malaprop.frame.report.tables import DASH, bullets, card, lines_of, plain_markdown, row_of_markdown, short, table
 
 NAMES = ("Victim", "Attack", "Baseline", "Now", "Newly break", "Newly hold", "p", "")
 _LEAD = (

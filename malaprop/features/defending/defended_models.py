@@ -14,8 +14,8 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.frame.runs.victims import WRAPPERS
 from malaprop.frame.runs.wrap import PAPER, DefenceLayer, defend, parse, read_layer
+from malaprop.frame.study.model_kinds import DEFENCES
 from malaprop.frame.study.training_methods import Hardening, parse_defence
-from malaprop.frame.study.training_methods_table import DEFENCES
 
 if TYPE_CHECKING:
     from malaprop.training.splits import Splits

@@ -19,7 +19,7 @@ from malaprop.features.defending.certified_record import Certificate, CertifiedR
 from malaprop.features.defending.certify import Certifier
 from malaprop.features.defending.evaluation_record import AttackedDefence, Checked, DefenceAttacked, DefenceRow
 from malaprop.features.defending.smooth import Noise, answer_by_vote, cut_text
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Gain
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.runs.defended import Counters, Defended

@@ -7,7 +7,7 @@ from typing import Any
 
 from malaprop.core.codec import Real
 from malaprop.features.defending.certified_record import CertifiedRecord
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Gain
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.summary import Rate, Spread
 

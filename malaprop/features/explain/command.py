@@ -127,7 +127,7 @@ def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
     """Over many texts: the share of a text's words over which importance is spread, and its three strongest words."""
     from malaprop.features.explain.heat import list_strongest, reach, words_of
     from malaprop.features.explain.importance import importance
-    from malaprop.frame.records.weigh import average, short
+    from malaprop.frame.records.intervals import average, short
     from malaprop.frame.runs.victims import victim as open_victim
     from malaprop.frame.study.selection import Selection
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 from malaprop.core.whole_files import write_whole
-from malaprop.frame.report.markup import Markup, join, tag
-from malaprop.frame.report.style import stand_alone
+from malaprop.frame.report.markup import Markup, join, stand_alone, tag
 from malaprop.frame.report.tables import printable
 
 if TYPE_CHECKING:

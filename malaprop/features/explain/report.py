@@ -8,9 +8,8 @@ from pathlib import Path
 from malaprop.core.whole_files import write_whole
 from malaprop.features.explain.record import AttentionMean, AttentionModel, AttentionRecord, AttentionSight, Bound, Row
 from malaprop.frame.report.maps import ShadeTable, loglog, tables
-from malaprop.frame.report.markup import Markup, join, tag
+from malaprop.frame.report.markup import Markup, join, stand_alone, tag
 from malaprop.frame.report.section import Section
-from malaprop.frame.report.style import stand_alone
 from malaprop.frame.report.tables import DASH, card, lines_of, panel, printable, scroll, table, text_of
 
 TITLE = "Attention study"

@@ -18,9 +18,8 @@ from malaprop.features.humans.ledger import AnswerLedger, GivenAnswer
 from malaprop.features.humans.presentation import show, to_shown, to_stored
 from malaprop.features.humans.progress import progress
 from malaprop.features.humans.study import Rater, RatingStudy
-from malaprop.frame.web.pages import Pages
-from malaprop.frame.web.rate import RateBuckets, client_of
-from malaprop.frame.web.site import SiteLimits, make_site
+from malaprop.frame.web.middleware import RateBuckets, client_of
+from malaprop.frame.web.site import Pages, SiteLimits, make_site
 from malaprop.frame.web.tokens import same_token, set_cookie
 
 COOKIE = "malaprop_admin"

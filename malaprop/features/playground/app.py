@@ -22,7 +22,7 @@ from malaprop.features.playground.input_checks import EXPLAINED, WORDS, GivenTex
 from malaprop.features.playground.jobs import importance_of, scores_of, substitutes_at, weights
 from malaprop.features.playground.victim_thread import VictimThread, VictimThreadJob
 from malaprop.features.playground.victims import FIRST, PlaygroundVictims
-from malaprop.frame.web.rate import client_of
+from malaprop.frame.web.middleware import client_of
 from malaprop.frame.web.site import SiteLimits, make_site
 
 T = TypeVar("T")

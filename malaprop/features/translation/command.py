@@ -84,7 +84,7 @@ def translate(asked: RunCommand) -> None:
 
 
 def _translate(translator: Translator, sources: Sequence[str], quiet: bool) -> list[str]:
-    from malaprop.frame.command.progress import count_bar
+    from malaprop.frame.command.watch import count_bar
 
     outputs: list[str] = []
     with count_bar("translating", len(sources), quiet) as move:

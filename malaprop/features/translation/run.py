@@ -17,8 +17,7 @@ from malaprop.engine.service import Batched, Service
 from malaprop.features.translation.attacks.sweep import Case, SweepEnding
 from malaprop.features.translation.models.translator import Translator
 from malaprop.frame.records.outcome import Outcome, Side, edits_between
-from malaprop.frame.records.run import Run
-from malaprop.frame.records.translated import TASK
+from malaprop.frame.records.run import TASK, Run
 from malaprop.frame.runs.folder import SizedDataset
 from malaprop.models import bleu
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
 from malaprop.frame.records.outcome import Outcome
-from malaprop.frame.records.run import Run
+from malaprop.frame.records.run import Run, is_translation
 from malaprop.frame.records.store import find_runs, read_outcomes
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.translated import is_translation
 from malaprop.models import bleu
 
 

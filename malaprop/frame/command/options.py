@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -13,6 +14,7 @@ import typer
 
 from malaprop.core.errors import SettingError
 from malaprop.core.partial_files import remove_partial_files
+from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import look_up
 
 Seed = Annotated[int, typer.Option(help=look_up("seed").help, min=0)]
@@ -59,3 +61,19 @@ def say(line: str, quiet: bool = False) -> None:
     """One line for people; standard output is for results."""
     if not quiet:
         print(line, file=sys.stderr)
+
+
+def announce(view: View) -> None:
+    """Adds to the job's summary, and prints annotations as the runner reads them."""
+    if (page := os.environ.get("GITHUB_STEP_SUMMARY")) and view.markdown:
+        with Path(page).open("a", encoding="utf-8") as file:
+            file.write(view.markdown)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for level, title, message in view.annotations:
+            print(f"::{level} title={_escape(title, more=True)}::{_escape(message)}", flush=True)
+
+
+def _escape(text: str, *, more: bool = False) -> str:
+    """Text that cannot end the line, or begin another command."""
+    out = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return out.replace(":", "%3A").replace(",", "%2C") if more else out

@@ -137,7 +137,7 @@ class SettingsCommand(TyperCommand):
 def perform(study: Study) -> None:
     """Conducts a study as the command line does: progress, the figures, and where they are."""
     from malaprop.core.codec import encode, finite
-    from malaprop.frame.command.github import announce
+    from malaprop.frame.command.options import announce
     from malaprop.frame.command.watch import watch
 
     saving = study.saving

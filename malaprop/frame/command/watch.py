@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -130,3 +130,27 @@ class Teller:
             print(line, file=sys.stderr, flush=True)
         else:
             self.bar.console.print(line, markup=False, highlight=False)
+
+
+@contextmanager
+def count_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Gives a function to call with how many more are done."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda more: bar.update(task, advance=more)

@@ -3,9 +3,8 @@
 from malaprop.core.catalogue import offer
 
 _PLACES = {
-    "outcome": "OPS STATUSES Edit Op Outcome Queries Side Status compare_key edits_between to_json",
+    "outcome": "OPS STATUSES Edit Op Outcome Queries Side Status compare_key edits_between from_json to_json",
     "run": "Run",
-    "read_outcome": "from_json",
     "store": "Writer find_runs iter_outcomes merge read_outcomes",
     "summary": "Point Rate Spread Summary abused_pairs abused_words accuracy_by_change accuracy_by_queries",
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Gain
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.summary import Rate
 

@@ -89,3 +89,9 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
     **dict.fromkeys(("labels", "notes", "clean"), list),
 }
+
+TASK = "translation"  # what such a run says of itself in its parts
+
+
+def is_translation(run: Run) -> bool:
+    return run.parts.get("task") == TASK

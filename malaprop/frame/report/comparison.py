@@ -9,11 +9,10 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.frame.records import Outcome
 from malaprop.frame.records.paired_texts import CheckRow, MarkedRun, compare, mark, sign_test
-from malaprop.frame.report.counted_rate import short
 from malaprop.frame.report.diff import mark_changes
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.run_entries import RunEntry, by_victim, entries
-from malaprop.frame.report.tables import bullets, card, lines_of, table
+from malaprop.frame.report.tables import bullets, card, lines_of, short, table
 
 SHOWN = 50  # texts that newly hold or break, by attack
 NAMES = ("Victim", "Attack", "Before", "Now", "Newly hold", "Newly break", "p, two-sided")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from importlib.resources import files
 
 # What a file in UTF-8 cannot carry, and what HTML forbids even as a reference.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -38,3 +39,23 @@ def tag(name: str, *children: Child, **attributes: Child | bool) -> Markup:
     )
     opening = f"<{name}{''.join(given)}>"
     return Markup(opening if name in _EMPTY else f"{opening}{join(*children)}</{name}>")
+
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def style() -> str:
+    shared = files("malaprop.frame.web").joinpath("static", "palette.css")
+    own = files("malaprop.frame.report").joinpath("templates", "report.css")
+    return shared.read_text(encoding="utf-8") + own.read_text(encoding="utf-8")
+
+
+def stand_alone(title: str, css: str, *body: Child) -> str:
+    """A small page that needs nothing else and runs nothing."""
+    head = join(
+        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("title", title),
+        tag("style", Markup(css)),
+    )
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{join(*body)}</body></html>\n'

@@ -17,11 +17,10 @@ from malaprop.frame.records.kinds import find, kind_of
 from malaprop.frame.records.store import outcomes_of
 from malaprop.frame.report import runs as attacked
 from malaprop.frame.report.comparison import compare_runs
-from malaprop.frame.report.markup import Markup, escape, join, tag
+from malaprop.frame.report.markup import Markup, escape, join, style, tag
 from malaprop.frame.report.page_data import LIMIT, Payload, payload
 from malaprop.frame.report.run_entries import entries
 from malaprop.frame.report.section import RUNS, Section
-from malaprop.frame.report.style import style
 from malaprop.frame.report.tables import bullets, card
 from malaprop.frame.rooms import load
 

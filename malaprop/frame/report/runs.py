@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from malaprop.core.settings import to_toml
 from malaprop.frame.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
+from malaprop.frame.records.run import is_translation
 from malaprop.frame.records.summary import LEAST
-from malaprop.frame.records.translated import is_translation
 from malaprop.frame.report.figures import (
     Axis,
     Bar,

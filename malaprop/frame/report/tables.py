@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterable, Sequence
 
+from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.markup import Child, Markup, join, tag
 
 DASH = "–"  # noqa: RUF001 - for nothing
@@ -121,3 +122,9 @@ def plain_markdown(text: str) -> str:
     flat = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     shown = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
     return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", shown).replace("&\\#64;", "&#64;")
+
+
+def short(rate: Rate | None) -> str:
+    if rate is None or not rate.total:
+        return DASH
+    return f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" if rate.shown else f"{DASH} ({rate.hits}/{rate.total})"

@@ -11,8 +11,7 @@ from malaprop.core.example import Example
 from malaprop.core.score import winners
 from malaprop.core.victim import Victim
 from malaprop.data.base import load
-from malaprop.frame.records.outcome import Outcome
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import Outcome, from_json
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.records.summary import Rate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -16,10 +17,40 @@ from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import flat, lasting, lasting_names, options, rename, show
 from malaprop.frame.tasks.events import LOG
-from malaprop.frame.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
     from malaprop.frame.study.study import Study
+
+if sys.platform != "win32":  # which has no such locks; there two drivers are the user's own care
+    import fcntl
+
+LOCK = ".lock"
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Held inside `with`, and given back by the system when the process is killed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise RecordError(f"cannot write to {folder}: {error.strerror or error}; choose another --out") from None
+    try:
+        if sys.platform != "win32":
+            _take(held, folder)
+        yield
+    finally:
+        os.close(held)
+
+
+def _take(held: int, folder: Path) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RecordError(f"another process is at work in {folder}; wait for it, or choose another --out") from None
+    except OSError:
+        return  # a file system without locks
+
 
 FILE = "study.toml"
 MARKS = "content"  # the table of study.toml with a mark of each file and model folder that a setting names

@@ -269,7 +269,7 @@ class RunFigures:
         """Reads the outcomes once and holds none; a run of which most examples ended in an error is refused."""
         from malaprop.frame.records.run import Run
         from malaprop.frame.records.store import iter_outcomes
-        from malaprop.frame.records.totals import Totals
+        from malaprop.frame.records.summary import Totals
 
         run = Run.read(folder)
         totals = Totals(iter_outcomes(folder), run.labels)

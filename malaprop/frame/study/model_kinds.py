@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from malaprop.core.catalogue import Catalogue
 from malaprop.frame.records.trained import TrainedModel
 from malaprop.frame.rooms import added, load
 
@@ -105,3 +106,6 @@ def kind_of(spec: str) -> ModelKind:
     """The kind of a model, by its name; what none has for its own is a classifier of texts."""
     kinds = (load(place) for place in added("models").values())
     return next((kind for kind in kinds if spec.lower() in kind.names), TEXTS)
+
+
+DEFENCES = Catalogue("defence", added("methods"))

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from weakref import finalize
 
 from malaprop.core.errors import LimitReached, MalapropError, SettingError, VictimError, plain
+from malaprop.frame.study.agreement import LOCK
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import flat
 from malaprop.frame.tasks.events import LOG
-from malaprop.frame.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
     from malaprop.core.budget import Budget
@@ -239,9 +239,8 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     """
     from malaprop.core.partial_files import remove_partial_files
     from malaprop.frame.records.store import check_writable
-    from malaprop.frame.study.agreement import agree
+    from malaprop.frame.study.agreement import agree, lock
     from malaprop.frame.tasks.executor import is_finished
-    from malaprop.frame.tasks.lock import lock
     from malaprop.frame.tasks.task import plan_of
     from malaprop.frame.tasks.worker_context import forget_checks
 

@@ -14,7 +14,7 @@ from malaprop.core.settings import call
 from malaprop.core.victim import find_rejected
 from malaprop.data.matching import turn
 from malaprop.frame.runs.wrap import read_settings
-from malaprop.frame.study.training_methods_table import DEFENCES
+from malaprop.frame.study.model_kinds import DEFENCES
 
 if TYPE_CHECKING:
     from malaprop.training.splits import Splits

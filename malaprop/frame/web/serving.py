@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from starlette.types import ASGIApp
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.web.origin import LOCAL, KnownHosts
+from malaprop.frame.web.middleware import LOCAL, KnownHosts
 
 _OPEN_TO_ALL = (
     "exposed: whoever reaches {host}:{port} can use this site, and what is typed travels unencrypted; "

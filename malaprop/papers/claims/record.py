@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from malaprop.frame.records.intervals import VERDICTS
 from malaprop.frame.records.kinds import Record
-from malaprop.frame.records.verdicts import VERDICTS
 
 FILE = "claims.json"
 

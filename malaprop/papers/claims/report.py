@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from malaprop.frame.records.verdicts import VERDICTS
+from malaprop.frame.records.intervals import VERDICTS
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import grid, lines_of, markdown

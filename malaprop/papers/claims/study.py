@@ -179,7 +179,7 @@ class Reproduce:
         return self._make(paper, claim, root, self._read(claim, place, there, failed), place)
 
     def _make(self, paper: Paper, claim: Claim, root: Path, found: Reading, place: Path | None = None) -> ClaimRow:
-        from malaprop.frame.records.weigh import AMISS
+        from malaprop.frame.records.intervals import AMISS
         from malaprop.papers.claims.record import ClaimRow
 
         steps = steps_of([(paper, claim)], self.size)

@@ -175,7 +175,7 @@ def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
 
 def defence(method: str, closes: str = "word") -> Any:
     """What is in the loop of training, by name; where an edit closes a character alone, hotflip flips as many more."""
-    from malaprop.frame.study.training_methods_table import DEFENCES
+    from malaprop.frame.study.model_kinds import DEFENCES
 
     plain, _, share = method.partition(":")
     name, _, kind = plain.partition("-")

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.summary import Rate
 from malaprop.papers.natural.record import Correlation, SearchPair, SweepDot, VictimPair
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from malaprop.core.codec import Real, decode, encode
 from malaprop.core.whole_files import read_lines
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.store import LineKind
 from malaprop.frame.records.summary import Rate, Spread

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from malaprop.core.text import Ints
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.papers.universal.matrix import Matrix
 from malaprop.papers.universal.record import ClassTable, Traits
 from malaprop.papers.universal.resample import Doubles, ModelResamples

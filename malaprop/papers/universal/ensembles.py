@@ -12,7 +12,7 @@ import numpy as np
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.papers.universal.choose_ensemble import EXACT, GeneticChoice, exact, fitness, greedy
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Contrast, EnsemblesRecord
 from malaprop.papers.universal.expert import expert, missing

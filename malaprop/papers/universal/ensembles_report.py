@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.report.figures import Axis, Mark, legend, rate_chart
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from malaprop.core.text import Ints
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.papers.universal.record import Row, TransferRecord
 from malaprop.papers.universal.resample import Doubles, ModelResamples, interval, standard_error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.summary import Rate
 

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.report.figures import figure
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.section import Section

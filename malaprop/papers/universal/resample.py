@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.summary import Z95
 
 RESAMPLES = 2000

@@ -24,7 +24,7 @@ from malaprop.features.defending.evaluation_record import (
 )
 from malaprop.features.defending.evaluation_report import short, terminal, trials
 from malaprop.features.defending.leaderboard import write_markdown
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Gain
 from malaprop.frame.records.kinds import find
 from malaprop.frame.records.summary import Rate, Spread
 

@@ -37,7 +37,7 @@ from malaprop.features.defending.evaluation_figures import (
     verdict,
 )
 from malaprop.features.defending.ranmask import Masks
-from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.intervals import Gain
 from malaprop.frame.runs.defended import Defended
 from malaprop.frame.runs.folder import run_to_folder
 from malaprop.frame.runs.local import run

@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from malaprop.frame.web.origin import KnownHosts
+from malaprop.frame.web.middleware import KnownHosts
 from malaprop.frame.web.serving import bind
 
 

@@ -28,8 +28,7 @@ from malaprop.features.playground.app import make_app
 from malaprop.features.playground.attention import name_heads
 from malaprop.features.playground.preload import warm_up
 from malaprop.features.playground.victims import PlaygroundVictims
-from malaprop.frame.records.outcome import compare_key
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import compare_key, from_json
 from malaprop.frame.web.site import SiteLimits
 
 BAD = '<script>window.hacked=1</script>"><img src=x onerror=alert(1)>'

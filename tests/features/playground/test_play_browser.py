@@ -20,7 +20,7 @@ from malaprop.data.base import Dataset
 from malaprop.features.playground.app import make_app
 from malaprop.features.playground.preload import warm_up
 from malaprop.features.playground.victims import PlaygroundVictims
-from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.outcome import from_json
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on PATH")

@@ -8,7 +8,7 @@ import toy
 from malaprop.data.base import of
 from malaprop.frame.records import store
 from malaprop.frame.records.store import Stored, outcomes_of, read_outcomes
-from malaprop.frame.records.totals import Totals
+from malaprop.frame.records.summary import Totals
 from malaprop.frame.report.page import render
 from malaprop.frame.runs.folder import run_to_folder
 from malaprop.records import Run, Summary

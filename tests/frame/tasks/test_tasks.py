@@ -16,9 +16,9 @@ from toy_tasks import MANY, Number, execute, plan
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.study.agreement import lock
 from malaprop.frame.tasks.events import LOG, Log, PieceWritten, TaskEnded, TaskNote, WorkerLost
 from malaprop.frame.tasks.executor import Execution, find_wanted
-from malaprop.frame.tasks.lock import lock
 from malaprop.frame.tasks.outputs import JsonFile, RunFolder, read_skipped
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place

@@ -15,8 +15,8 @@ from malaprop.core.example import Example
 from malaprop.frame.records.outcome import Outcome, Side
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.study.agreement import lock
 from malaprop.frame.tasks.executor import Execution
-from malaprop.frame.tasks.lock import lock
 from malaprop.frame.tasks.outputs import JsonFile, Note, OwnFolder, RunFolder, Several, Skipped
 from malaprop.frame.tasks.task import Plan, Share, Task, plan_of
 from malaprop.frame.tasks.worker_context import Place, WorkerContext

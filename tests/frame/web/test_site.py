@@ -16,8 +16,7 @@ from starlette.testclient import TestClient
 
 import malaprop.frame.web
 from malaprop.core.errors import DataError, SettingError
-from malaprop.frame.web.headers import HEADERS
-from malaprop.frame.web.rate import RateBuckets
+from malaprop.frame.web.middleware import HEADERS, RateBuckets
 from malaprop.frame.web.site import SiteLimits, make_site
 
 HTML = {"accept": "text/html"}
@@ -158,7 +157,7 @@ def test_buckets_fill_at_their_rate():
 
 
 def test_buckets_forget_who_was_not_seen_for_longest(monkeypatch):
-    monkeypatch.setattr("malaprop.frame.web.rate.CLIENTS", 2)
+    monkeypatch.setattr("malaprop.frame.web.middleware.CLIENTS", 2)
     buckets = RateBuckets(rate=0.001, burst=1)
     for name in ("a", "b", "a", "c"):
         buckets.wait(name)
@@ -177,7 +176,7 @@ def test_a_value_that_was_not_given_is_an_error():
 
 
 def test_pages_are_dressed_in_the_colours_that_reports_have():
-    from malaprop.frame.report.style import style
+    from malaprop.frame.report.markup import style
 
     app, _ = make_site("malaprop.frame.web", title="x")
     shared = TestClient(app).get("/shared/palette.css").text

@@ -13,9 +13,8 @@ import typer
 
 from malaprop.cli.main import Commands, app
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import VERDICTS, Estimate
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.verdicts import VERDICTS
 from malaprop.frame.report.page import write_page, write_report
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.run import Run
 from malaprop.papers.universal import ensembles_report as ensembles
 from malaprop.papers.universal import report as transfer

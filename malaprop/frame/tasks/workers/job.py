@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
-from malaprop.core.errors import LimitReached, plain
+from malaprop.core import errors
+from malaprop.core.errors import LimitReached, MalapropError, VictimError, plain, short_of_memory
 from malaprop.frame.tasks.outputs import Note, Stopped
 from malaprop.frame.tasks.shares import Portion
 from malaprop.frame.tasks.task import Inputs, Share, Task
@@ -90,3 +92,26 @@ def choose(ready: Sequence[Task], held: set[str], elsewhere: set[str]) -> Task:
     own = (task for task in ready if task.holds and held.issuperset(task.holds))
     free = (task for task in ready if elsewhere.isdisjoint(task.holds))
     return next(own, next(free, ready[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteError:
+    """The kind of an error by its name, and its words; `node` is the machine, where it is another one."""
+
+    kind: str
+    words: str
+    node: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException, what: str, node: str = "") -> RemoteError:
+        """An error in words that can travel."""
+        if short_of_memory(error):
+            words = f"{what}: no memory for it ({plain(error)[:200]}); use fewer workers a machine, or larger machines"
+            return cls("NoMemoryError", words, node)
+        if isinstance(error, MalapropError):
+            return cls(type(error).__name__, plain(error), node)
+        return cls("VictimError", f"{what}: {plain(error)[:300]}", node)
+
+    def error(self) -> MalapropError:
+        kind: type[MalapropError] = getattr(errors, self.kind, VictimError)
+        return kind(f"{self.words} (on {self.node})" if self.node else self.words)

@@ -20,8 +20,7 @@ from malaprop.frame.tasks.outputs import Note
 from malaprop.frame.tasks.task import Inputs, Share, Task
 from malaprop.frame.tasks.worker_context import Place, WorkerContext
 from malaprop.frame.tasks.workers import leash
-from malaprop.frame.tasks.workers.job import Event, Job, batches, choose, perform
-from malaprop.frame.tasks.workers.remote_error import RemoteError
+from malaprop.frame.tasks.workers.job import Event, Job, RemoteError, batches, choose, perform
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess

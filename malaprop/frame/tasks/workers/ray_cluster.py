@@ -16,9 +16,8 @@ from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.frame.tasks.outputs import OwnFolder
 from malaprop.frame.tasks.task import Inputs, Share, Task
 from malaprop.frame.tasks.worker_context import Place, WorkerContext
-from malaprop.frame.tasks.workers.job import Event, Job, batches, choose, perform
+from malaprop.frame.tasks.workers.job import Event, Job, RemoteError, batches, choose, perform
 from malaprop.frame.tasks.workers.ray_session import Session
-from malaprop.frame.tasks.workers.remote_error import RemoteError
 from malaprop.frame.tasks.workers.victim_archive import VictimArchive, pack, portable, unpack
 
 PATIENCE = 900.0  # seconds without a single worker, after which the cluster is taken for full

@@ -8,7 +8,7 @@ from typing import Any
 
 from malaprop.features.explain.record import AttentionModel, AttentionRecord
 from malaprop.features.translation.record import TranslationRecord
-from malaprop.frame.records.weigh import differ, gap_text, short, tell_larger
+from malaprop.frame.records.intervals import differ, gap_text, short, tell_larger
 from malaprop.papers.attentive.oneword_record import OneWordRecord
 from malaprop.papers.claims.books import others, translators
 from malaprop.papers.claims.claim import ClaimStep, Doing, order

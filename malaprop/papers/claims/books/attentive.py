@@ -9,8 +9,8 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.features.explain.record import AttentionLayer, AttentionModel, AttentionRecord
 from malaprop.features.translation.record import TranslationRecord, TranslationRun
+from malaprop.frame.records.intervals import above, differ, gap_text, short, sign, worst
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.weigh import above, differ, gap_text, short, sign, worst
 from malaprop.papers.attentive.oneword_record import OneWordRecord
 from malaprop.papers.claims.books import others, translators
 from malaprop.papers.claims.books.attending import (

@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from malaprop.frame.records.intervals import above, gap_text, pool, short
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.records.trained import TrainedRecord
-from malaprop.frame.records.weigh import above, gap_text, pool, short
 from malaprop.papers.claims.books import others
 from malaprop.papers.claims.claim import ClaimStep, order
 from malaprop.papers.universal.record import Traits, TransferRecord

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from malaprop.core.errors import RecordError
 from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord
-from malaprop.frame.records.weigh import above, gap_text, short, worst
+from malaprop.frame.records.intervals import above, gap_text, short, worst
 from malaprop.papers.claims.books import others
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
+from malaprop.frame.records.intervals import HALF, above, falling, gap_text, points, short, sign, worst
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.weigh import HALF, above, falling, gap_text, points, short, sign, worst
 from malaprop.papers.claims.books import others
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import count_outcomes, need

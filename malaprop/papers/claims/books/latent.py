@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import HALF, NOTHING, Estimate, above, average, gap_text, short, sign, worst
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.weigh import HALF, NOTHING, above, average, gap_text, short, sign, worst
 from malaprop.papers.claims.books import others, translators
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need

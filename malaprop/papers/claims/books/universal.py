@@ -9,11 +9,10 @@ from pathlib import Path
 from statistics import fmean
 
 from malaprop.core.errors import RecordError
-from malaprop.frame.records.estimate import Estimate
-from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.weigh import (
+from malaprop.frame.records.intervals import (
     AMISS,
     HALF,
+    Estimate,
     above,
     average,
     falling,
@@ -24,6 +23,7 @@ from malaprop.frame.records.weigh import (
     sign,
     worst,
 )
+from malaprop.frame.records.summary import Rate
 from malaprop.papers.claims.books import others
 from malaprop.papers.claims.books.carrying import (
     KNOWN,

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.intervals import Estimate, above, average, falling, gap_text, points, short, sign, worst
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.records.weigh import above, average, falling, gap_text, points, short, sign, worst
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isnan, nan, sqrt
 from statistics import fmean, stdev
 from typing import Protocol
 
-from malaprop.frame.records.estimate import Estimate
+from malaprop.core.codec import Real
 from malaprop.frame.records.summary import Z95, Rate
-from malaprop.frame.records.verdicts import VERDICTS
+
+VERDICTS = {
+    "holds": "the figures say so, and the intervals leave no doubt",
+    "leans": "the figures point that way, and the intervals leave a doubt",
+    "does not show": "the figures do not point that way, and the intervals leave a doubt",
+    "fails": "the figures say the opposite, and the intervals leave no doubt",
+    "by construction": "true by the way that it is made here; it could not have come out otherwise",
+    "figure": "a figure beside the paper's; there is nothing to hold or to fail",
+    "not done": "no record of it is there, for the reason given",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95% interval."""
+
+    value: Real
+    low: Real
+    high: Real
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """A difference of two accuracies on the same texts, with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, before: Sequence[bool], after: Sequence[bool]) -> Gain:
+        """Agresti and Min's interval for paired shares: half a text is added to each of the four cells."""
+        won = sum(b and not a for a, b in zip(before, after, strict=True))
+        lost = sum(a and not b for a, b in zip(before, after, strict=True))
+        total = len(before)
+        if not total:
+            return cls(value=0.0, low=-1.0, high=1.0)
+        n, b, c = total + 2, won + 0.5, lost + 0.5
+        middle, half = (b - c) / n, Z95 * sqrt((b + c) - (b - c) ** 2 / n) / n
+        return cls(value=(won - lost) / total, low=middle - half, high=middle + half)
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+
 
 _ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
 AMISS = _ORDER[2:]  # those that want a reason
