@@ -10,7 +10,6 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.reasons import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
-from malaprop.core.victim import NO_LABEL, REJECTED
 from malaprop.frame.records.outcome import NAMES_NO_LABEL, REJECTS, STATUSES, Outcome
 
 if TYPE_CHECKING:
@@ -281,6 +280,8 @@ class Totals:
     """A summary under way: `add` each outcome, then read `summary()`, at any time."""
 
     def __init__(self, outcomes: Iterable[Outcome] = (), labels: Sequence[str] = ()) -> None:
+        from malaprop.core.victim import NO_LABEL, REJECTED  # here: it loads numpy, which --help must not
+
         self.named = len(
             [name for name in labels if name not in (NO_LABEL, REJECTED)]
         )  # which a guess could be; 0: not known

@@ -171,7 +171,7 @@ def test_what_fails_says_why_and_the_others_go_on(claims, tmp_path):
     assert rows["U1"].verdict == "not done", "it printed nothing that can be read"
     assert {row.verdict for row in found.rows} == {"not done"}
     assert [words[0] for words in ran.words] == ["list", "transfer", "explain"], "what needs a failed step is not begun"
-    assert any("Noted" in line and "malaprop transfer --victim" in line for line in said)
+    assert any("TaskNote" in line and "malaprop transfer --victim" in line for line in said)
 
 
 def test_a_failed_step_costs_only_the_claims_that_need_it(claims, tmp_path):
