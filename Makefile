@@ -22,8 +22,6 @@ lint: $(VENV)/ready
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
-	$(RUN)/python tools/limits.py
-	$(RUN)/python tools/sentences.py
 
 format: $(VENV)/ready
 	$(RUN)/ruff check --fix .

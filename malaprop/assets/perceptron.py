@@ -63,7 +63,7 @@ def read_plain(data: bytes) -> Any:
         raise AssetError(f"a pickle of plain values is damaged ({error}); fetch it again") from None
 
 
-def _values(data: bytes) -> Iterator[Any]:
+def _values(data: bytes) -> Iterator[Any]:  # noqa: C901 - one case for each operation
     stack: list[Any] = []
     memory: dict[Any, Any] = {}
     for operation, given, _ in pickletools.genops(data):

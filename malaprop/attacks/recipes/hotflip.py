@@ -37,7 +37,7 @@ def _chars(
     )
 
 
-def hotflip_char(
+def hotflip_char(  # noqa: PLR0913 - users set them by name
     *,
     width: int = 10,
     share: float = 0.1,

@@ -131,7 +131,7 @@ class AttackRun:
         )
 
 
-def attack(
+def attack(  # noqa: PLR0913 - users set them by name
     recipe: str | Attack,
     victim: Any,
     examples: Any,

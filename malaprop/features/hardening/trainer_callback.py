@@ -25,7 +25,7 @@ class AdversarialSet:
     rows of token ids with `labels`, as a collator that pads (`DataCollatorWithPadding`) wants them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - users set them by name
         self,
         texts: Texts,
         labels: Sequence[int],

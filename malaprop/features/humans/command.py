@@ -23,7 +23,7 @@ def humans() -> None:
 
 
 @app.command("export", cls=SettingsCommand)
-def export(
+def export(  # noqa: PLR0913 - users set them by name
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders above them.")],
     ask: Annotated[
         str | None,

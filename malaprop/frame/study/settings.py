@@ -30,7 +30,7 @@ Made = TypeVar("Made")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Path: "a path"}
 
 
-def opt(
+def opt(  # noqa: PLR0913 - users set them by name
     default: Any = MISSING,
     help: str = "",
     *,

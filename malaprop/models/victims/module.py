@@ -27,7 +27,7 @@ _BLANK = ("", " ", "\n")
 _SAMPLE = "A good film, well made: don't miss it!"
 
 
-def wrap_module(
+def wrap_module(  # noqa: PLR0913 - users set them by name
     module: nn.Module,
     tokenize: Tokenize,
     *,

@@ -214,7 +214,7 @@ def _summary(record: TransferRecord) -> dict[str, Any]:
     }
 
 
-def transfer(
+def transfer(  # noqa: PLR0913 - users set them by name
     victims: Sequence[Any] | None = None, *, data: Any = "mr", recipe: Any = None, n: int = 1000, draw: int = 500,
     base: bool = True, seed: int = 0, out: str | Path | None = None, jobs: int | None = None, device: str = "auto",
     **more: Any,

@@ -40,7 +40,7 @@ class Stacked(nn.Module):
         return last(self.layers(vectors, ids, lengths)[-1], lengths)
 
 
-def charcnn_lstm(
+def charcnn_lstm(  # noqa: PLR0913 - users set them by name
     vocab: int,  # noqa: ARG001  # the words come with `CharWords.open_to`
     labels: int,
     *,

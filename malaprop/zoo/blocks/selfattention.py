@@ -97,7 +97,7 @@ def _begin(module: nn.Module) -> None:
         nn.init.zeros_(module.bias)
 
 
-def transformer(
+def transformer(  # noqa: PLR0913 - users set them by name
     vocab: int,
     labels: int,
     *,

@@ -40,7 +40,7 @@ def plan(kind: str, settings: Mapping[str, Any] | None = None) -> Any:
     return call(make, given, kind)
 
 
-def pretrain(
+def pretrain(  # noqa: PLR0913 - users set them by name
     kind: str,
     *,
     data: str,
