@@ -5,7 +5,6 @@ FROM python:3.11-slim
 # where the CPU build of torch lies, as "--index-url ADDRESS"; without it pip may fetch gigabytes of CUDA
 ARG TORCH_FROM=""
 COPY constraints.txt pyproject.toml README.md LICENSE /src/
-COPY tools/packing.py /src/tools/
 COPY malaprop /src/malaprop
 RUN pip install --no-cache-dir --constraint /src/constraints.txt ${TORCH_FROM} torch \
     && pip install --no-cache-dir --constraint /src/constraints.txt '/src[torch,hf,sklearn,parquet]' \

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -128,25 +127,6 @@ def test_the_image_is_built_from_what_is_here():
     assert all((ROOT / name).exists() and f"!{name}\n" in let_in for name in copied)
     (extras,) = re.findall(r"'/src\[([\w,]+)\]'", recipe)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
-
-
-def test_a_wheel_packed_harder_holds_the_same_files(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    from packing import repack
-
-    wheel, inside = (
-        tmp_path / "a.whl",
-        {"a/long.py": b"".join(b"x%d = %d\n" % (n, n * n) for n in range(900)), "a/no.py": b""},
-    )
-    with ZipFile(wheel, "w", ZIP_DEFLATED) as made:
-        for name, data in inside.items():
-            made.writestr(name, data)
-    before = wheel.stat().st_size
-    repack(wheel)
-    with ZipFile(wheel) as found:
-        assert found.testzip() is None
-        assert {name: found.read(name) for name in found.namelist()} == inside
-    assert wheel.stat().st_size < before
 
 
 def test_the_version_is_the_same_everywhere():
