@@ -116,7 +116,8 @@ def test_the_time_of_the_first_hour_is_that_of_the_record():
     page = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
     rows = page.partition("## Your own Hugging Face folder")[2].partition("\n## ")[0].splitlines()
     for step in held["steps"]:
-        assert any(step["command"] in row and row.endswith(f"| {step['seconds']} |") for row in rows)
+        command = step["command"].replace("--attacks ", "--attack ")  # the option's name when this was measured
+        assert any(command in row and row.endswith(f"| {step['seconds']} |") for row in rows)
     assert sum(step["seconds"] for step in held["steps"]) < 15 * 60
 
 
