@@ -1,4 +1,4 @@
-"""What the rooms above the frame add: commands, records, wrappers, training methods, kinds of models.
+"""What the rooms above the frame add: commands, Python names, records, wrappers, training methods, kinds of models.
 
 A room is a package with a `ROOM` in its `__init__.py`; `malaprop.rooms` lists them. That one table is looked up by its
 name here and nowhere else, so that nothing in the frame names a room. Importing a room's `__init__.py` imports nothing
@@ -14,7 +14,19 @@ from importlib import import_module
 from typing import Any, Literal
 
 _TABLE = "malaprop.rooms"
-Part = Literal["commands", "records", "wrappers", "methods", "augmenters", "models"]
+Part = Literal[
+    "commands",
+    "python",
+    "records",
+    "wrappers",
+    "methods",
+    "augmenters",
+    "models",
+    "alterations",
+    "neighbourhoods",
+    "rankings",
+    "descriptions",
+]
 
 
 def load(place: str) -> Any:
@@ -45,6 +57,11 @@ class Room:
     methods: Mapping[str, str] = field(default_factory=dict)  # defences that act in training
     augmenters: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)  # kinds of models that `malaprop train` knows
+    python: Mapping[str, str] = field(default_factory=dict)  # names of `import malaprop as mp`
+    alterations: Mapping[str, str] = field(default_factory=dict)  # an `AlterationReader` for each kind of run
+    neighbourhoods: Mapping[str, str] = field(default_factory=dict)  # what tests of defences draw around a word
+    rankings: Mapping[str, str] = field(default_factory=dict)  # pages of `malaprop report --leaderboard`
+    descriptions: Mapping[str, str] = field(default_factory=dict)  # further tables of `malaprop list defences`
 
 
 @cache
@@ -60,7 +77,7 @@ def added(part: Part) -> dict[str, Any]:
         for package, room in rooms().items()
         for name, thing in getattr(room, part).items()
     }
-    order: tuple[str, ...] = import_module(_TABLE).ORDER[part]
+    order: tuple[str, ...] = import_module(_TABLE).ORDER.get(part, ())
     known = [name for name in order if name in found]
     return {name: found[name] for name in [*known, *(name for name in found if name not in known)]}
 

@@ -11,10 +11,9 @@ import torch
 
 from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
+from malaprop.models.folder import FINE_TUNED
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.probes import check_vocabulary
-from malaprop.zoo.checkpoint import CARD
-from malaprop.zoo.names import FINE_TUNED
 
 _TRANSLATE = "attack a translator with malaprop translate attack --victim {}"
 _PROMPT = "ask it with a prompt as --victim causal:{}"
@@ -38,8 +37,11 @@ def is_classifier_folder(name: str) -> bool:
     return (Path(name).expanduser() / "config.json").is_file()
 
 
-def read_classifier(source: str | Path) -> tuple[Any, Any]:
-    """Model and tokenizer, in float32; no code that comes with them is run."""
+def read_classifier(source: str | Path, *, ours: bool = False) -> tuple[Any, Any]:
+    """Model and tokenizer, in float32; no code that comes with them is run.
+
+    `ours`: the folder is a checkpoint that we wrote, with the tokenizer that the model was trained with.
+    """
     local = isinstance(source, Path)
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -63,7 +65,7 @@ def read_classifier(source: str | Path) -> tuple[Any, Any]:
             f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
             f"{_how_to_train(source, {'model_type': model.config.model_type})}, or name another model"
         )
-    if not (isinstance(source, Path) and (source / CARD).is_file()):  # ours came with its tokenizer
+    if not ours:
         check_vocabulary(tokenizer, model, str(source))
     return model, tokenizer
 

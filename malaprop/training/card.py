@@ -14,8 +14,6 @@ from malaprop.core.versions import now, versions
 from malaprop.core.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from malaprop.zoo.names import ZooSpec
-
     Number = float
 else:
     Number = int | float  # a count is read back as one
@@ -23,6 +21,9 @@ else:
 FORMAT = 3
 README = "README.md"
 _ATTACKED = "Made to be attacked: it was not checked for any other use."
+UNITS = {"word": "W", "character": "C", "both": "WC"}  # what a network reads, as it stands in a model's name
+SIZED = ("LSTM", "BiLSTM", "CNN")  # encoders that come with several inputs and depths; others are a model's whole name
+OWN = "transformers"  # the encoder of a user's own classifier, which is trained further; `embedding` is its name
 
 
 class Role(NamedTuple):
@@ -67,7 +68,8 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """`kind` is the model's name among those of its role; models of the zoo have a `spec` instead.
+    """`kind` is the model's name among those of its role; models of the zoo have a `spec` instead, the fields of a
+    `ZooSpec`.
 
     `curves` hold, every so many steps, the step and the figures of the training.
     """
@@ -95,18 +97,22 @@ class Card:
 
     @property
     def name(self) -> str:
-        from malaprop.zoo.names import name_with_seed
-
         if not self.spec:
             return f"{self.kind}#{self.seed + 1}" if self.seed and self.role == "translator" else self.kind
-        plain = name_with_seed(self.zoo, self.seed)
+        plain = add_seed(spec_name(**self.spec), self.seed)
         return f"{plain}+{self.hardened}" if self.hardened else plain
 
-    @property
-    def zoo(self) -> ZooSpec:
-        from malaprop.zoo.names import ZooSpec
 
-        return ZooSpec(**self.spec)
+def spec_name(encoder: str, units: str = "word", embedding: str = "GloVe", depth: int = 1) -> str:
+    """Return the name of a zoo model from the fields of its `ZooSpec`."""
+    if encoder == OWN:
+        return embedding
+    return f"{encoder}-{UNITS[units]}-{embedding}-{depth}" if encoder in SIZED else encoder
+
+
+def add_seed(name: str, seed: int) -> str:
+    """Return the name of the model that was trained with a seed: of seed 0 it is the plain name, of seed 1 NAME#2."""
+    return f"{name}#{seed + 1}" if seed else name
 
 
 def stamp() -> dict[str, Any]:
@@ -144,7 +150,7 @@ def read_card(folder: Path, role: str = "classifier") -> Card:
         raise known.fault(f"{path} is damaged: {error}; train the model again") from None
     if card.role != role:
         raise known.fault(f"{folder} holds {_article(card.role)}, no {known.noun}; make one with: {known.made_by}")
-    if role == "classifier" and not _in_zoo(card):
+    if role == "classifier" and not _is_named(card):
         raise known.fault(f"{path} is damaged: it names no model of the zoo; train the model again")
     return card
 
@@ -157,10 +163,11 @@ def find_card(folder: Path) -> Card:
     return read_card(folder, role)
 
 
-def _in_zoo(card: Card) -> bool:
+def _is_named(card: Card) -> bool:
+    """Whether the card says which model of the zoo it is of."""
     try:
-        return bool(card.zoo.name)
-    except (TypeError, KeyError, AssertionError):
+        return bool(spec_name(**card.spec))
+    except (TypeError, KeyError):
         return False
 
 

@@ -89,7 +89,9 @@ def listing() -> list[dict[str, Any]]:
         for path in sorted(store.cache_root().glob(f"*/*/{known.file}")):
             with suppress(MalapropError):  # of another role or version, or damaged: it is made again when asked for
                 card = read_card(path.parent, role)
-                rows.setdefault(card.zoo.name if card.spec else card.name, []).append(_row(card, path.parent))
+                rows.setdefault(ZooSpec.from_card(card).name if card.spec else card.name, []).append(
+                    _row(card, path.parent)
+                )
     blank = {"state": "on first use", "data": "", "accuracy": "", "MB": "", "parameters": "", "date": ""}
     return [
         row
@@ -108,7 +110,7 @@ def _row(card: Card, folder: Path) -> dict[str, Any]:
         "MB": round(sum(file.stat().st_size for file in folder.iterdir()) / 1e6, 2),
         "parameters": card.figures.get("parameters", ""),
         "date": card.made[:10],
-        "reads": _reads(card.zoo) if card.spec else _READS[card.role],
+        "reads": _reads(ZooSpec.from_card(card)) if card.spec else _READS[card.role],
         "role": card.role,
     }
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.models import folder as files
+from malaprop.models.folder import VOCAB, WEIGHTS
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.training.card import ROLES, Card, holds, read_card, write_card
 from malaprop.training.folder import appearing
-from malaprop.zoo.names import network
+from malaprop.zoo.names import ZooSpec, network
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from malaprop.models.tokens.openvocab import OpenVocab
 
-CARD, WEIGHTS, VOCAB = ROLES["classifier"].file, "model.safetensors", "vocab.txt"
+CARD = ROLES["classifier"].file
 _FROZEN = "embedding.elmo."  # weights that did not learn here; two bytes each hold them exactly
 
 
@@ -58,11 +58,12 @@ def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
     from safetensors.torch import load_file
 
     card = read_card(folder)
-    if card.zoo.fine_tuned:
+    spec = ZooSpec.from_card(card)
+    if spec.fine_tuned:
         raise VictimError(f"{folder} holds a fine-tuned transformer, not a word model")
     vocab = Vocab.load(folder / VOCAB)
     try:
-        model = network(card.zoo, len(vocab), len(card.labels), card.shape)
+        model = network(spec, len(vocab), len(card.labels), card.shape)
         model.load_state_dict(load_file(folder / WEIGHTS))
         reader = open_vocabulary(model, vocab)
     except (OSError, SafetensorError, RuntimeError, TypeError, KeyError, ValueError, SettingError) as error:
@@ -73,13 +74,7 @@ def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
 
 def fingerprint(folder: Path) -> str:
     """Sixteen hex digits of the weights and of what says how to read them."""
-    digest = sha256()
-    for name in (WEIGHTS, VOCAB, "tokenizer.json", "config.json"):
-        if (path := folder / name).is_file():
-            digest.update(f"{name}:{os.stat(path).st_size}:".encode())
-            with path.open("rb") as stream:
-                digest.update(file_digest(stream, sha256).digest())
-    if is_checkpoint(folder):
-        card = read_card(folder)
-        digest.update(json.dumps([card.spec, card.shape, card.limit], sort_keys=True).encode())
-    return digest.hexdigest()[:16]
+    if not is_checkpoint(folder):
+        return files.fingerprint(folder)
+    card = read_card(folder)
+    return files.fingerprint(folder, json.dumps([card.spec, card.shape, card.limit], sort_keys=True))

@@ -14,15 +14,16 @@ from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
 from malaprop.core.victim import Fields
+from malaprop.models.folder import FINE_TUNED
 from malaprop.models.quiet import quietly
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.training.card import Card, read_card, write_card
+from malaprop.training.card import OWN, Card, holds, read_card, write_card
 from malaprop.training.folder import appearing
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.zoo import names as zoo
 from malaprop.zoo.blocks.transformer import TransformerClassifier
-from malaprop.zoo.names import FINE_TUNED, OWN, ZooSpec
+from malaprop.zoo.names import ZooSpec
 from malaprop.zoo.pretrain import cache as pretrained
 from malaprop.zoo.training import Rows
 
@@ -152,7 +153,7 @@ def _own(source: str | Path, labels: Sequence[str], seed: int) -> tuple[Any, Any
     """A classifier that is trained already, head and all; its head grows where there are more labels than it has."""
     from malaprop.models.classifierfolder import read_classifier
 
-    model, tokenizer = read_classifier(source)
+    model, tokenizer = read_classifier(source, ours=isinstance(source, Path) and holds(source, "classifier"))
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise VictimError(f"{source} has no fast tokenizer (tokenizer.json); save it with use_fast=True first")
     if getattr(model.config, "problem_type", None) == "multi_label_classification" or model.config.num_labels < 2:

@@ -9,7 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.models.folder import FINE_TUNED
+from malaprop.training.card import OWN, SIZED, Card, add_seed, spec_name
 from malaprop.zoo.special_models import SPECIAL_MODELS, Reads
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from malaprop.zoo.training import Training
 
 ALL = "all63"
-UNITS = {"word": "W", "character": "C", "both": "WC"}  # as they stand in a name
 INPUTS = (  # in the order of the paper's table
     ("word", "Random"),
     ("word", "GloVe"),
@@ -27,14 +28,7 @@ INPUTS = (  # in the order of the paper's table
     ("character", "Random"),
     ("both", "ELMo"),
 )
-DEPTHS = {"LSTM": (1, 2, 4), "BiLSTM": (1, 2, 4), "CNN": (1, 2, 4, 6)}
-FINE_TUNED = {
-    "BERT": "bert",
-    "RoBERTa": "roberta",
-    "ALBERT": "albert",
-    "MPNet": "mpnet",
-}  # ours to the kind of a transformers model
-OWN = "transformers"  # the encoder of a user's own classifier, which is trained further; `embedding` is its name
+DEPTHS = dict(zip(SIZED, ((1, 2, 4), (1, 2, 4), (1, 2, 4, 6)), strict=True))
 RANDOM_DIM = 100
 _CHARS = {"char_dim": 32, "widths": [2, 3, 4, 5], "filters": 64, "highways": 1, "symbols": 128, "most": 20}
 _SEEDED = re.compile(r"(.+)#([1-9]\d{0,8})")
@@ -55,13 +49,7 @@ class ZooSpec:
 
     @property
     def name(self) -> str:
-        if self.encoder in FINE_TUNED or self.encoder in SPECIAL_MODELS:
-            return self.encoder
-        if self.encoder == OWN:
-            return self.embedding
-        if self.encoder not in DEPTHS:
-            raise KeyError(self.encoder)
-        return f"{self.encoder}-{UNITS[self.units]}-{self.embedding}-{self.depth}"
+        return spec_name(self.encoder, self.units, self.embedding, self.depth)
 
     @property
     def fine_tuned(self) -> bool:
@@ -96,6 +84,14 @@ class ZooSpec:
                 raise SettingError(f"{ALL} is many models; name one of them: see malaprop list models")
             raise unknown("model", name, (*names(), ALL))
         return found
+
+    @classmethod
+    def from_card(cls, card: Card) -> ZooSpec:
+        """The model of the zoo that a card is of."""
+        spec = cls(**card.spec)
+        if spec.encoder not in (*SIZED, *FINE_TUNED, *SPECIAL_MODELS, OWN):
+            raise VictimError(f"{card.name} is no model of the zoo, though its card says so; train the model again")
+        return spec
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -146,7 +142,7 @@ def parse(name: str, seed: int = 0) -> tuple[ZooSpec, int]:
 
 
 def name_with_seed(spec: ZooSpec, seed: int) -> str:
-    return f"{spec.name}#{seed + 1}" if seed else spec.name
+    return add_seed(spec.name, seed)
 
 
 def is_name(name: str) -> bool:

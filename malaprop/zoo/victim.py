@@ -29,6 +29,7 @@ from malaprop.zoo.blocks.pairs import Average
 from malaprop.zoo.blocks.selfattention import SelfAttention
 from malaprop.zoo.first_layer import of_encoder
 from malaprop.zoo.gradients.character_edits import CharGradients
+from malaprop.zoo.names import ZooSpec
 from malaprop.zoo.scorers.average import AverageEdits
 from malaprop.zoo.scorers.cnn import CnnEdits
 from malaprop.zoo.scorers.lstm import LstmEdits
@@ -61,7 +62,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         pooled=cast(InsightNetwork, model).pooled,
         readout=cast(InsightNetwork, model).head,
         padding=padding,
-        pairs=card.zoo.pairs,
+        pairs=ZooSpec.from_card(card).pairs,
         device=device,
     )
 

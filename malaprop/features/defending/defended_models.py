@@ -110,7 +110,7 @@ def harden_with(model: str) -> Hardening | None:
 def find_origin(model: str, victim: str, data: str, columns: Mapping[str, str | None]) -> Origin:
     """What a model is trained from; refuses a victim that nothing can be trained like."""
     from malaprop.models.classifierfolder import is_classifier_folder
-    from malaprop.training.card import read_card
+    from malaprop.training.card import OWN, read_card
     from malaprop.training.splits import splits
     from malaprop.zoo import checkpoint
     from malaprop.zoo import names as zoo
@@ -118,11 +118,12 @@ def find_origin(model: str, victim: str, data: str, columns: Mapping[str, str | 
     path = Path(victim).expanduser()
     text, label = columns.get("text"), columns.get("label")
     load = partial(read, text=text, label=label)
-    if checkpoint.is_checkpoint(path) and (card := read_card(path)).zoo.encoder != zoo.OWN:
+    card = read_card(path) if checkpoint.is_checkpoint(path) else None
+    if card is not None and (spec := zoo.ZooSpec.from_card(card)).encoder != OWN:
         parts = splits(load, data)
         same = parts.fingerprint == card.data_fingerprint
         note = "" if same else f"{card.name} was trained on {card.data}; {model} is trained on {data}"
-        return Origin(victim=victim, spec=card.zoo, seed=card.seed, parts=parts, note=note)
+        return Origin(victim=victim, spec=spec, seed=card.seed, parts=parts, note=note)
     if zoo.is_name(victim):
         spec, seed = zoo.parse(victim)
         return Origin(victim=victim, spec=spec, seed=seed, parts=splits(read, "mr"))  # as the victim by name is

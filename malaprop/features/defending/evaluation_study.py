@@ -19,6 +19,7 @@ from malaprop.features.defending.evaluation_columns import (
     sort_by_id,
 )
 from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord, Neighbourhood, NeighboursKept
+from malaprop.frame.rooms import added, load
 from malaprop.frame.study.attack_tasks import Conditions, DataReading
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
@@ -192,7 +193,7 @@ class DefenceTest:
             )  # fmt: skip
         for name in self.names:
             yield from (self._task(name, column) for column in columns(self, name))
-        if self.pictures and self.shown:
+        if self.pictures and self.shown and "words" in added("neighbourhoods"):
             cells = [self.cell(NONE, self.attack.name), *(self.cell(name, "row") for name in self.shown)]
             given = [self._models(name) for name in self.shown]
             yield Task(
@@ -307,7 +308,6 @@ class DefenceTest:
     def draw(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Surroundings]:
         """The neighbourhoods of words that the attack put, in the hardened models that could be tested."""
         from malaprop.frame.tasks.outputs import Skipped
-        from malaprop.papers.firebert.neighbourhood import around, pictures
 
         tested = [name for name in self.shown if not isinstance(inputs[self.cell(name, "row")], Skipped)]
         if not tested:
@@ -315,9 +315,9 @@ class DefenceTest:
             return
         models = {name: open_defence(self, name, desk, inputs) for name in (NONE, *tested)}
         outcomes = sort_by_id(inputs[self.cell(NONE, self.attack.name)])
-        layout: Any = self.layout
-        looks = pictures(models, outcomes, many=self.pictures, layout=layout, seed=self.texts.seed)
-        yield Surroundings(around=tuple(around(models, outcomes)), pictures=tuple(looks))
+        look_around = load(added("neighbourhoods")["words"])
+        around, pictures = look_around(models, outcomes, many=self.pictures, layout=self.layout, seed=self.texts.seed)
+        yield Surroundings(around=tuple(around), pictures=tuple(pictures))
 
     # --- what they add up to
 

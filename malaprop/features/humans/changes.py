@@ -1,36 +1,20 @@
-"""What runs of every kind did to their originals: texts of attacks, natural adversaries of texts and of images."""
+"""What runs of every kind did to their originals: outcomes of attacks, and what rooms register as `alterations`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.core.png import is_address
 from malaprop.frame.records import Run, read_outcomes
+from malaprop.frame.records.alteration import IMAGE, Alteration, AlterationReader, Fields
 from malaprop.frame.records.run import FILE as RUN
 from malaprop.frame.records.store import FILE as OUTCOMES
-from malaprop.papers.natural.record import LINES as FINDS
-from malaprop.papers.natural.record import Find, NaturalRecord, read_finds
-from malaprop.papers.natural.text_record import LINES as TURNS
-from malaprop.papers.natural.text_record import read_turns
+from malaprop.frame.rooms import added, load
 
-Fields = dict[str, str]
-IMAGE = "image"  # the field of an image: an address that holds its PNG
-FGSM = "fgsm"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alteration:
-    """An original and what was made of it, if that broke the victim."""
-
-    id: str
-    label: str  # by its name, or its number
-    original: Fields
-    changed: Fields | None
-    last: int = 0  # the largest label that the victim knows, by number
+__all__ = ["IMAGE", "Alteration", "AttackedRun", "Fields", "read_runs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,25 +54,17 @@ def read_runs(folders: Sequence[Path]) -> list[AttackedRun]:
 
 
 def _read(folder: Path) -> Iterator[tuple[AttackedRun, list[Alteration]]]:
-    """What a run folder holds: outcomes, sentences or images, and beside images those of the baseline."""
-    readers: tuple[tuple[str, str, Callable[[Path], list[Alteration]]], ...] = (
-        (OUTCOMES, "outcomes", _convert_outcomes),
-        (TURNS, "sentences", _convert_turns),
-        (FINDS, "images", lambda place: _convert_finds(read_finds(place), place)),
-    )
-    for file, kind, read in readers:
-        if (folder / file).is_file():
+    """What a run folder holds, by the recipes that made it."""
+    for reader in (AlterationReader(OUTCOMES, "outcomes", _read_outcomes), *map(load, added("alterations").values())):
+        if (folder / reader.file).is_file():
             run = Run.read(folder)
-            about: dict[str, Any] = {"victim": run.victim, "data": run.data, "labels": run.labels, "kind": kind}
-            yield AttackedRun(recipe=run.recipe, **about), read(folder)
-            if kind == "images" and (record := NaturalRecord.read(folder)) is not None:
-                baseline = record.gallery.get(f"{run.victim}, {FGSM.upper()}", ())
-                if baseline:
-                    yield AttackedRun(recipe=FGSM, **about), _convert_finds(baseline, folder)
+            about: dict[str, Any] = {"victim": run.victim, "data": run.data, "labels": run.labels, "kind": reader.kind}
+            for recipe, found in reader.read(folder, run).items():
+                yield AttackedRun(recipe=recipe, **about), found
 
 
-def _convert_outcomes(folder: Path) -> list[Alteration]:
-    return [
+def _read_outcomes(folder: Path, run: Run) -> dict[str, list[Alteration]]:
+    found = [
         Alteration(
             id=o.id,
             label=str(o.label),
@@ -99,32 +75,4 @@ def _convert_outcomes(folder: Path) -> list[Alteration]:
         for o in read_outcomes(folder)
         if o.status in ("success", "failed")
     ]
-
-
-def _convert_turns(folder: Path) -> list[Alteration]:
-    return [
-        Alteration(
-            id=turn.id,
-            label=turn.label,
-            original=turn.fields,
-            changed={**turn.fields, turn.field: turn.adversary} if turn.status == "success" else None,
-        )
-        for turn in read_turns(folder)
-        if turn.status in ("success", "failed")
-    ]
-
-
-def _convert_finds(finds: Iterable[Find], folder: Path) -> list[Alteration]:
-    found = []
-    for find in finds:
-        if find.status not in ("success", "failed") or not find.original:
-            continue
-        for picture in (find.original, find.adversary):
-            if picture and not is_address(picture):
-                raise RecordError(f"{folder}: image {find.id} is no PNG that the record holds; run it again")
-        changed = {IMAGE: find.adversary} if find.status == "success" and find.adversary else None
-        label = str(find.label)
-        found.append(
-            Alteration(id=find.id, label=label, original={IMAGE: find.original}, changed=changed, last=find.label)
-        )
-    return found
+    return {run.recipe: found}

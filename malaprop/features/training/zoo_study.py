@@ -115,6 +115,7 @@ class Zoo:
         """The card of a model that was trained before; None of one that is damaged."""
         from malaprop.training.card import read_card
         from malaprop.zoo import checkpoint
+        from malaprop.zoo.names import ZooSpec
 
         folder = (root or Path()) / member.at
         if (root is None and not self.study.cache) or not checkpoint.is_checkpoint(folder):
@@ -123,7 +124,8 @@ class Zoo:
             card = read_card(folder)
         except MalapropError:
             return None
-        if (card.zoo, card.seed, card.data_fingerprint) != (member.spec, member.seed, self.texts.fingerprint):
+        found = (ZooSpec.from_card(card), card.seed, card.data_fingerprint)
+        if found != (member.spec, member.seed, self.texts.fingerprint):
             raise SettingError(f"{folder} holds {card.name} trained on {card.data}; name another --out")
         return card
 

@@ -107,9 +107,7 @@ def _one_label(name: str, label: str, device: str, precision: str, *, quiet: boo
         return _onnx(exported, device, precision, quiet=quiet, label=label)
     if not (path / "config.json").is_file():
         raise SettingError(f"{name} takes no label to choose; #label={label} is for multi-label transformers or ONNX")
-    from malaprop.models.victims.hf import load_transformers
-
-    return load_transformers(path, device=device, precision=precision, label=label)
+    return _transformers_folder(path, device, precision, label=label)
 
 
 def _is_reference(name: str) -> bool:
@@ -205,26 +203,34 @@ def _folder(path: Path, device: str, precision: str) -> Victim:
     from malaprop.zoo import checkpoint
 
     if checkpoint.is_checkpoint(path):
-        card = read_card(path)
-        if not card.zoo.fine_tuned:
-            from malaprop.zoo.victim import zoo_victim
+        if zoo.ZooSpec.from_card(read_card(path)).fine_tuned:
+            return _transformers_folder(path, device, precision)
+        from malaprop.zoo.victim import zoo_victim
 
-            return zoo_victim(path, device=device)
-        from malaprop.models.victims.hf import load_transformers
-
-        return load_transformers(path, device=device, precision=precision, name=card.name)
+        return zoo_victim(path, device=device)
     from malaprop.models.victims.onnx import onnx_in
 
     if exported := onnx_in(path):
         return _onnx(exported, device, precision)
     if (path / "config.json").is_file():
-        from malaprop.models.victims.hf import load_transformers
-
-        return load_transformers(path, device=device, precision=precision)
+        return _transformers_folder(path, device, precision)
     raise VictimError(
         f"{path} is no model: it holds neither model.json (malaprop train) nor config.json (transformers) nor an .onnx "
         "file"
     )
+
+
+def _transformers_folder(path: Path, device: str, precision: str, label: str | None = None) -> Victim:
+    """A classifier as the library saves it; where it is a checkpoint of ours, as its card says."""
+    from malaprop.models.victims.hf import load_transformers
+    from malaprop.training.card import read_card
+    from malaprop.zoo import checkpoint
+
+    about: dict[str, Any] = {}
+    if checkpoint.is_checkpoint(path):
+        card = read_card(path)
+        about = {"name": card.name, "limit": card.limit, "fingerprint": checkpoint.fingerprint(path)}
+    return load_transformers(path, device=device, precision=precision, label=label, **about)
 
 
 def _onnx(path: Path, device: str, precision: str, *, quiet: bool = False, label: str | None = None) -> Victim:

@@ -61,7 +61,8 @@ class Hardening:
 
 def own_spec(folder: str) -> ZooSpec:
     """A user's own classifier as a model of the zoo: called after its folder."""
-    from malaprop.zoo.names import OWN, ZooSpec
+    from malaprop.training.card import OWN
+    from malaprop.zoo.names import ZooSpec
 
     name = Path(folder).expanduser().resolve().name
     return ZooSpec(encoder=OWN, units="piece", embedding=name, depth=0)

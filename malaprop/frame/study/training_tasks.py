@@ -88,15 +88,16 @@ def check_named(name: str, settings: Mapping[str, Any]) -> None:
 
 def refuse_checkpoint(name: str) -> None:
     """A model of the zoo is trained anew from its name, not from its folder."""
-    from malaprop.training.card import read_card
+    from malaprop.training.card import read_card, spec_name
     from malaprop.zoo.checkpoint import is_checkpoint
 
     path = Path(name).expanduser()
     if is_checkpoint(path):
         card = read_card(path)
+        model = spec_name(**card.spec)
         raise SettingError(
-            f"{name} holds a {card.zoo.name}, which is trained by its name and not from its folder; give --model "
-            f"{card.zoo.name} --data {card.data}"
+            f"{name} holds a {model}, which is trained by its name and not from its folder; give --model {model} "
+            f"--data {card.data}"
         )
 
 

@@ -17,10 +17,10 @@ from torch.nn import functional
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
 from malaprop.models.encoders.sketching import Sketch, worthwhile
+from malaprop.models.folder import fingerprint
 from malaprop.models.quiet import quietly
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.zoo import checkpoint
 
 States = Callable[[Tensor, Tensor], Tensor]  # ids and which of them are no padding to the last states
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
@@ -51,7 +51,7 @@ class SentenceEncoder:
         self.limit = min(most, int(model.config.max_position_embeddings))
         self.dim = int(model.config.hidden_size)
         self.bounds = bounds
-        self.fingerprint = checkpoint.fingerprint(folder)
+        self.fingerprint = fingerprint(folder)
 
     def encode(self, strings: Sequence[str]) -> Floats:
         """Unit vectors [string, dim]; the product of two is their cosine."""

@@ -13,13 +13,13 @@ import torch
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.classifierfolder import check_folder
+from malaprop.models.folder import fingerprint
 from malaprop.models.llm.causal import CausalVictim
 from malaprop.models.llm.prompt_settings import Asking
 from malaprop.models.precision import dtype_for
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.hf import places
 from malaprop.models.victims.probes import check_vocabulary
-from malaprop.zoo.checkpoint import fingerprint
 
 PACKAGED = "smollm2"
 KIND = "causal:"

@@ -14,6 +14,7 @@ import torch
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.classifierfolder import read_classifier
 from malaprop.models.embeddings import last_linear, read_by
+from malaprop.models.folder import fingerprint as fingerprint_of
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.inside.attention import WordAttention, from_transformers
@@ -38,8 +39,6 @@ from malaprop.models.victims.probes import (
 )
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.training.card import read_card
-from malaprop.zoo import checkpoint
 
 MOST = 4_096  # tokens, for models that state no limit
 
@@ -51,19 +50,25 @@ def load_transformers(
     precision: str = "fp32",
     name: str | None = None,
     label: str | None = None,
+    limit: int | None = None,
+    fingerprint: str = "",
 ) -> TokenVictim | StringVictim:
-    """A sequence classifier from a local folder or a hub name; no code that comes with it is run."""
-    local = isinstance(source, Path)
-    model, tokenizer = read_classifier(source)
-    folder = Path(source)
+    """A sequence classifier from a local folder or a hub name; no code that comes with it is run.
+
+    A checkpoint of ours has a fingerprint of its own, and the limit that its card states.
+    """
+    model, tokenizer = read_classifier(source, ours=bool(fingerprint))
+    if not fingerprint:
+        at_hub = str(getattr(model.config, "_commit_hash", "") or "")
+        fingerprint = fingerprint_of(source) if isinstance(source, Path) else at_hub
     return wrap_transformers(
         model,
         tokenizer,
         device=device,
         precision=precision,
-        name=name or folder.name,
-        limit=read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
-        fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
+        name=name or Path(source).name,
+        limit=limit,
+        fingerprint=fingerprint,
         label=label,
     )
 

@@ -7,6 +7,9 @@ ROOM = Room(
         "fuse": ".fuse:Fuse",
         "five": ".five:Five",
     },
+    neighbourhoods={
+        "words": ".neighbourhood:look_around",
+    },
     methods={
         "fact": ".fact:Fact",
     },

@@ -63,6 +63,14 @@ def _near(word: str, count: int) -> tuple[str, ...]:
     return (word, *(recase(other, word) for other in found[:count]))
 
 
+def look_around(
+    models: dict[str, Victim], outcomes: Iterable[Outcome], *, many: int, layout: Layout, seed: int
+) -> tuple[list[NeighboursKept], list[Neighbourhood]]:
+    """Return how many neighbours keep the label in each model, and pictures of the closest successes."""
+    found = list(outcomes)
+    return around(models, found), pictures(models, found, many=many, layout=layout, seed=seed)
+
+
 def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot]) -> tuple[NeighbourStrip, ...]:
     """What each model says of each neighbour, around the original word and around the adversarial one."""
     out = []

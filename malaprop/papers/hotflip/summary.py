@@ -15,7 +15,7 @@ from malaprop.papers.hotflip.confidence import curve, success_at
 from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
 from malaprop.papers.hotflip.operations import OPERATIONS, changed_characters, of_outcome
 from malaprop.papers.hotflip.record import Economy, Hardened, HotFlipChange, HotFlipRecord
-from malaprop.training.card import read_card
+from malaprop.training.card import read_card, spec_name
 
 PLAIN = "plain"
 SEARCHES = {"beam": "hotflip-char", "greedy": "hotflip-char-greedy", "key-star": "key*"}
@@ -92,7 +92,7 @@ def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -
     pairs = find_edited_words(o for outcomes in beam.values() for o in outcomes)
     table, moved = neighbours(root / "models" / PLAIN, pairs, device=device)
     return HotFlipRecord(
-        model=read_card(root / "models" / PLAIN).zoo.name,
+        model=spec_name(**read_card(root / "models" / PLAIN).spec),
         data=data,
         texts=max(map(len, beam.values())),
         curves=tuple(curve(_show(search), found, POINTS) for search, found in runs.items()),

@@ -33,6 +33,10 @@ ROOM = Room(
             "again": "run it again",
         },
     },
+    alterations={
+        "sentences": ".alterations:SENTENCES",
+        "images": ".alterations:IMAGES",
+    },
     models={
         "sentences": ".model_kinds:SENTENCES",
         "generators": ".model_kinds:IMAGE_GENERATORS",

@@ -9,7 +9,7 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.papers.universal.record import Traits
-from malaprop.training.card import Card, read_card
+from malaprop.training.card import OWN, Card, read_card
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
 from malaprop.zoo.names import ZooSpec
@@ -38,7 +38,7 @@ class StudyModel:
         spec = str(thing)
         card = _card(Path(spec).expanduser())
         name = name or (card.name if card else spec)
-        known = card.zoo if card else None
+        known = ZooSpec.from_card(card) if card else None
         return cls(name=name, spec=spec, thing=spec, traits=traits(known), number=_number(known))
 
 
@@ -51,7 +51,7 @@ def traits(spec: ZooSpec | None) -> Traits | None:
 
 def _number(spec: ZooSpec | None) -> int | None:
     """In the paper's table, which has neither all that the zoo has nor a classifier that a user has trained further."""
-    if spec is None or spec.encoder == zoo.OWN:
+    if spec is None or spec.encoder == OWN:
         return None
     return next((at for at, one in enumerate(zoo.grid(), 1) if one.name == spec.name), None)
 

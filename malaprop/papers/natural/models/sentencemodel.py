@@ -16,6 +16,7 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
+from malaprop.models.folder import VOCAB, WEIGHTS
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.papers.natural.models.arae import reconstruction
 from malaprop.papers.natural.models.ngrams import NGrams
@@ -23,7 +24,6 @@ from malaprop.papers.natural.models.sentencenet import SentenceNet, SentenceShap
 from malaprop.papers.natural.models.sentences import Codec
 from malaprop.training.card import Card, holds, read_card, write_card
 from malaprop.training.folder import appearing
-from malaprop.zoo.checkpoint import VOCAB, WEIGHTS
 
 CORPUS = "sentences.txt"  # what it was trained on: the yardstick of fluency is counted from it
 _BATCH = 4096
