@@ -8,12 +8,7 @@ from __future__ import annotations
 from attack_a_function import EXAMPLES, predict
 
 import malaprop as mp
-from malaprop.attacks.candidates.lookup import Listed
-from malaprop.attacks.constraints.edits import MaxWords
-from malaprop.attacks.constraints.positions import KeepStopWords
-from malaprop.attacks.goals.goal import Untargeted
-from malaprop.attacks.ranking.order import LeaveOneOut
-from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks import Attack, Greedy, KeepStopWords, LeaveOneOut, Listed, MaxWords, Untargeted
 
 SYNONYMS = {
     "moving": ("touching", "stirring"),
@@ -24,7 +19,7 @@ SYNONYMS = {
     "film": ("movie", "picture"),
 }
 
-ATTACK = mp.Attack(
+ATTACK = Attack(
     name="my-synonyms",
     goal=Untargeted(),
     candidates=Listed(table=SYNONYMS),
@@ -39,7 +34,7 @@ def main() -> None:
     outcomes = mp.attack(ATTACK, predict, EXAMPLES, seed=0)
     for outcome in outcomes:
         print(outcome.status, [f"{edit.before} -> {edit.after}" for edit in outcome.edits])
-    print("broken:", mp.Summary.of(outcomes).success)
+    print("attack success:", mp.Summary.of(outcomes).success)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.candidates.lookup import Listed
-from malaprop.attacks.candidates.thesaurus import Thesaurus
+from malaprop.attacks.candidates.lookup import Listed, Thesaurus
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM, Cloze, Guesses

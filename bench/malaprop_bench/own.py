@@ -132,8 +132,8 @@ def entry_of(name: str, tool: str = TEXTATTACK) -> PeerRecipe:
 def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
     """Attacks the rows; words, tags and scores are looked up afresh. The texts that the model read are kept."""
     from malaprop import __version__
-    from malaprop.attacks.candidates.own import Own
-    from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
+    from malaprop.attacks.attack import Own
+    from malaprop.attacks.candidates.lookup import SERVICE as SYNONYMS
     from malaprop.engine.service import Scoring
     from malaprop.frame.runs.local import run as run_local
     from malaprop.frame.runs.services import services

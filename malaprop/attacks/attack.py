@@ -8,13 +8,10 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from malaprop.attacks.candidates.own import Own
 from malaprop.attacks.candidates.rules import RuleWords
-from malaprop.attacks.constraints.keep import KeepWords
+from malaprop.attacks.constraints.positions import KeepWords
 from malaprop.attacks.encoders import check as check_encoder
-from malaprop.attacks.goals.accepted import Accepted
-from malaprop.attacks.goals.goal import Goal, Untargeted
-from malaprop.attacks.goals.moved import Moved
+from malaprop.attacks.goals.goal import Accepted, Goal, Moved, Untargeted
 from malaprop.attacks.partmarks import Bits
 from malaprop.attacks.trial import Held, Space, Spent, Trial
 from malaprop.core.ask import Ask, ServiceFailed, Steps
@@ -355,3 +352,12 @@ def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str
         (apart,) = yield Ask("embeddings", [Apart(origin=trial.origin, variants=Variants.itself(final))])
         out["distance"] = float(apart[0])
     return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """None: the search finds out what to put where. The space it is given says which slots are open."""
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:  # noqa: ARG002
+        yield from ()  # a generator like its siblings, though it asks nothing
+        return [np.empty(0, np.int64) for _ in slots]

@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from malaprop.attacks.attack import Attack, Candidates, Constraint, try_in_turn
-from malaprop.attacks.candidates.agreeing import Agreeing
-from malaprop.attacks.candidates.filtered import Filtered
-from malaprop.attacks.candidates.likely import Likely
+from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
 from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
-from malaprop.attacks.candidates.masked import MaskedWords
-from malaprop.attacks.candidates.union import Union
-from malaprop.attacks.constraints.context import InContext
-from malaprop.attacks.constraints.lexeme import OtherLexeme
-from malaprop.attacks.constraints.meaning import KeepNames, NotOpposed, Related
+from malaprop.attacks.candidates.masked import Likely, MaskedWords
+from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError

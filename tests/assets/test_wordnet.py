@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from malaprop.assets.agreement import find_slips
 from malaprop.assets.inflection import add, inflect, inflect_each, list_forms
 from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
-from malaprop.attacks.candidates.agreeing import agree
+from malaprop.attacks.candidates.combined import agree
 from malaprop.core.errors import AssetError, SettingError
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from toy import listed
 
 from malaprop.attacks.attack import Candidates
-from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, edits
-from malaprop.attacks.candidates.letters import LetterEdits
-from malaprop.attacks.candidates.likely import Likely
+from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, LetterEdits, edits
 from malaprop.attacks.candidates.lookup import Listed, Misspellings, NearWords, Vocabulary, WordNetSynonyms, recase
+from malaprop.attacks.candidates.masked import Likely
 from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.attacks.constraints.words import SamePart
 from malaprop.attacks.recipes import RECIPES

@@ -9,13 +9,10 @@ import pytest
 import toy
 from toy import listed, only
 
-from malaprop.attacks.attack import Attack
-from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, edits
-from malaprop.attacks.candidates.inflections import Inflections
-from malaprop.attacks.candidates.lookup import Listed
-from malaprop.attacks.candidates.own import Own
+from malaprop.attacks.attack import Attack, Own
+from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, VisualNeighbours, edits
+from malaprop.attacks.candidates.lookup import Inflections, Listed
 from malaprop.attacks.candidates.unseen import BACKSPACE, Deletions, InvisibleCharacters, Reorderings
-from malaprop.attacks.candidates.visual import VisualNeighbours
 from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.search.differential import DifferentialEvolution
 from malaprop.attacks.search.noise import VisualNoise

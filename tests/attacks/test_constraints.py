@@ -17,13 +17,18 @@ from malaprop.attacks.constraints.edits import (
     OncePerSlot,
     levenshtein,
 )
-from malaprop.attacks.constraints.keep import parse_keep
 from malaprop.attacks.constraints.language import LikelyInPlace, LikelyNext, PerplexityRatio
-from malaprop.attacks.constraints.overlap import BleuFloor, ChrfFloor
-from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, LongWords
-from malaprop.attacks.constraints.similarity import NoNewMistakes, SentenceCosine, TokenSimilarity, match_tokens
+from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, LongWords, parse_keep
+from malaprop.attacks.constraints.similarity import (
+    BleuFloor,
+    ChrfFloor,
+    NoNewMistakes,
+    SentenceCosine,
+    TokenSimilarity,
+    match_tokens,
+)
 from malaprop.attacks.constraints.words import MeanVector, SamePart, SameTag, WordCosine
-from malaprop.attacks.goals.lowered import Doubtful
+from malaprop.attacks.goals.goal import Doubtful
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.attacks.search.sampling import Exhaustive
 from malaprop.attacks.trial import Trial

@@ -7,10 +7,9 @@ from dataclasses import replace
 import toy
 from toy import attack_all
 
-from malaprop.attacks.attack import Attack
+from malaprop.attacks.attack import Attack, Own
+from malaprop.attacks.candidates.combined import Union
 from malaprop.attacks.candidates.masked import MaskedWords, MergedWords
-from malaprop.attacks.candidates.own import Own
-from malaprop.attacks.candidates.union import Union
 from malaprop.attacks.recipes.masked import bae, clare
 from malaprop.attacks.search.contextual import Contextual
 from malaprop.core.cloze import MASKED_LM, Guesses

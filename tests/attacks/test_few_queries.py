@@ -10,10 +10,9 @@ import toy
 from toy import attack_all, listed
 
 from malaprop.attacks.ranking.order import LeftToRight, Saliency
-from malaprop.attacks.search.bayes import Bayes
+from malaprop.attacks.search.bayes import Bayes, Surrogate, improve
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.attacks.search.local import LocalSearch
-from malaprop.attacks.search.surrogate import Surrogate, improve
 from malaprop.core.errors import SettingError
 
 MANY = {word: (*(f"{word}{i}" for i in range(12)), "bad") for word in ("good", "great", "nice", "film", "the", "plot")}

@@ -9,11 +9,10 @@ from toy import listed, only
 
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.gradient.mixture import TokenMixture
-from malaprop.attacks.gradient.signs import SignWalk
-from malaprop.attacks.ranking.bygradient import ByGradient
+from malaprop.attacks.gradient.swaps import SignWalk
+from malaprop.attacks.ranking.order import ByGradient
 from malaprop.attacks.recipes import RECIPES
-from malaprop.attacks.search.greedy import Greedy
-from malaprop.attacks.search.projection import Projection
+from malaprop.attacks.search.greedy import Greedy, Projection
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError
 

@@ -7,8 +7,7 @@ import pytest
 import toy
 from toy import attack_all, only
 
-from malaprop.attacks.goals.confident import Confident
-from malaprop.attacks.goals.goal import Targeted
+from malaprop.attacks.goals.goal import Confident, Targeted
 from malaprop.attacks.gradient.flips import FlipBeam, budget
 from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.recipes.hotflip import hotflip_char, hotflip_char_greedy, hotflip_word, key, key_star

@@ -7,9 +7,7 @@ import pytest
 import toy
 from toy import attack_all, listed, only
 
-from malaprop.attacks.ranking.attention import ByAttention
-from malaprop.attacks.ranking.order import LeaveOneOut, LeftToRight
-from malaprop.attacks.ranking.padding import ZeroVector
+from malaprop.attacks.ranking.order import ByAttention, LeaveOneOut, LeftToRight, ZeroVector
 from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.search.greedy import FirstFound
 from malaprop.attacks.search.oneword import Sweep

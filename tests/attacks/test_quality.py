@@ -7,13 +7,10 @@ import toy
 from toy import listed, only
 
 from malaprop.attacks.attack import try_in_turn
-from malaprop.attacks.candidates.agreeing import Agreeing
 from malaprop.attacks.candidates.chars import Homoglyphs
-from malaprop.attacks.candidates.filtered import Filtered
+from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
 from malaprop.attacks.candidates.lookup import Listed
-from malaprop.attacks.candidates.union import Union
-from malaprop.attacks.constraints.context import InContext
-from malaprop.attacks.constraints.meaning import KeepNames, NotOpposed, Related
+from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, Related
 from malaprop.attacks.quality import FLOOR, RULES, set_quality, tighten
 from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.trial import Trial

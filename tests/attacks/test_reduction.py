@@ -7,8 +7,8 @@ import pytest
 import toy
 from toy import attack_all, listed
 
-from malaprop.attacks.goals.lowered import Doubtful, LogitSum
-from malaprop.attacks.recipes.reduction import input_reduction
+from malaprop.attacks.goals.goal import Doubtful, LogitSum
+from malaprop.attacks.recipes.words import input_reduction
 from malaprop.attacks.search.reduction import Reduction
 from malaprop.core.errors import SettingError
 

@@ -5,23 +5,88 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 import numpy as np
 
-from malaprop.attacks.candidates.letters import LETTERS, LetterEdits
 from malaprop.attacks.candidates.lookup import remembered
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints, word_pattern
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_OTHERS = len(LETTERS) - 1
+
+
+class LetterEdits(Sequence[str]):
+    """The words that one letter makes of a word: `instead` of the one at a place from `first` to `last`, or before it.
+
+    All of these places hold letters from a to z of one case, which the new one has too. Each word comes once, in the
+    order of strings: a letter below the one that it meets makes the word smaller, and the more so the earlier it
+    stands; one above it makes it larger. A letter put before its like is the same word as behind it: of these there is
+    one that no other letter makes, at the last place, between those that are smaller and those that are larger.
+    """
+
+    def __init__(self, word: str, first: int, last: int, *, instead: bool) -> None:
+        self.word, self.first, self.instead = word, first, instead
+        part = word[first : last + 1]
+        self.letters = LETTERS.upper() if part.isupper() else LETTERS
+        self._low = [ord(here) - ord(self.letters[0]) for here in part]  # letters below each
+
+    @staticmethod
+    def fit(word: str, first: int, last: int) -> bool:
+        """Whether the places of the word hold plain letters of one case."""
+        part = word[first : last + 1]
+        return part.isascii() and part.isalpha() and (part.islower() or part.isupper())
+
+    def __len__(self) -> int:
+        return _OTHERS * len(self._low) + (not self.instead and len(self._low) > 0)
+
+    def _put(self, at: int, letter: int) -> str:
+        place = self.first + at
+        return self.word[:place] + self.letters[letter] + self.word[place + self.instead :]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        left = index + len(self) if index < 0 else index
+        if not 0 <= left < len(self):
+            raise IndexError(f"word {index} of {len(self)}")
+        for at, low in enumerate(self._low):
+            if left < low:
+                return self._put(at, left)
+            left -= low
+        if not self.instead:
+            if not left:
+                return self._put(len(self._low) - 1, self._low[-1])
+            left -= 1
+        for at in range(len(self._low) - 1, -1, -1):
+            low = self._low[at]
+            if left < _OTHERS - low:
+                return self._put(at, low + 1 + left)
+            left -= _OTHERS - low
+        raise AssertionError("the counts of letters do not add up")
+
+    def __iter__(self) -> Iterator[str]:
+        """In any order: those who want all of them sort them with others."""
+        for at, low in enumerate(self._low):
+            place = self.first + at
+            before, after = self.word[:place], self.word[place + self.instead :]
+            last = not self.instead and at + 1 == len(self._low)
+            yield from [before + c + after for i, c in enumerate(self.letters) if i != low or last]
+
+
 Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph", "digit", "space"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _WIDE = 1.65  # key widths: with these also the keys that touch at a corner are neighbours, as TextAttack has it
-_PLACES = (
-    64  # of a word, at most, where edits are tried: a token of 5,000 letters would have 650 million characters of them
-)
+_PLACES = 64  # of a word, at most, where edits are tried: those of a token of 5,000 letters would fill 650 MB
 
 
 @cache
@@ -188,3 +253,38 @@ class Homoglyphs:
             yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(word[i], ())[: self.most])
         if self.whole:
             yield "".join(_homoglyphs().get(c, (c,))[0] for c in word)
+
+
+@cache
+def near_letters(most: int | None = None) -> dict[str, tuple[str, ...]]:
+    """For each letter those that look most like it."""
+    from malaprop.assets.lexicon import visual_neighbours
+
+    return {letter: near[:most] for letter, near in visual_neighbours().items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisualNeighbours:
+    """One letter of the word with an accent, or put for one of another script (after Eger et al. 2019).
+
+    `most` neighbours of each letter are offered: an accent, then look-alikes of other alphabets, then other accents.
+    """
+
+    most: int = 12
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise SettingError(f"VisualNeighbours.most must be at least 1, got {self.most}")
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        yield from ()  # a generator like its siblings, though it asks nothing
+        table, strings = trial.origin.table, trial.origin.strings
+        return [
+            remembered(table, ("visual", self, w), w, lambda w=w: self._make(w), cased=False)  # type: ignore[misc]
+            for w in (strings[s] for s in slots.tolist())
+        ]
+
+    def _make(self, word: str) -> Iterator[str]:
+        near = near_letters(self.most)
+        for i, letter in enumerate(word[:_PLACES]):
+            yield from (word[:i] + other + word[i + 1 :] for other in near.get(letter, ()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from malaprop.attacks.candidates.thesaurus import SERVICE, Unlisted, known_synonyms
 from malaprop.attacks.partmarks import Bits, note
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
@@ -17,6 +17,7 @@ from malaprop.core.text import Ints, Words, check_text
 
 if TYPE_CHECKING:
     from malaprop.assets.vectors import Neighbours
+
 
 _NONE = np.empty(0, np.int64)
 
@@ -194,3 +195,70 @@ class Listed:
             remembered(words, (*key, w), w, lambda w=w: lower.get(w.lower(), ()))  # type: ignore[misc]
             for w in (strings[s] for s in slots.tolist())
         ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inflections:
+    """Every inflection of the word in its own part of speech: nouns, verbs and adjectives (Tan et al. 2020)."""
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        tags = yield from trial.tags()
+        table, strings = trial.origin.table, trial.origin.strings
+        out = []
+        for slot in slots.tolist():
+            word, part = strings[slot], WORDNET_PART.get(tags[slot], "")
+            make = (lambda w=word, p=part: inflect_all(w, p)) if part else tuple
+            out.append(remembered(table, ("inflections", word, part), word, make))
+        return out
+
+
+def inflect_all(word: str, part: str) -> Iterator[str]:
+    """The forms of every base form that the word may be a form of, in lower case."""
+    from malaprop.assets.inflection import list_forms
+    from malaprop.assets.wordnet import open_wordnet
+
+    wordnet = open_wordnet()
+    for base in wordnet.bases(word.lower(), part):
+        yield from list_forms(wordnet, base, part).values()
+
+
+SERVICE = "synonyms"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unlisted:
+    """Words of a table, by their ids, of which not all were looked up before."""
+
+    table: Words
+    words: list[int]
+
+
+def known_synonyms(table: Words) -> dict[int, Ints]:
+    """The synonyms of those words of a table that were looked up: ids, sorted by string, without the word itself."""
+    known: dict[int, Ints] = table.notes.setdefault(SERVICE, {})
+    return known
+
+
+class Thesaurus:
+    """What TextAttack takes from WordNet for a word, of any part of speech. What is found stays with the table."""
+
+    def begin(self, asks: Sequence[Sequence[Unlisted]]) -> list[Sequence[Unlisted]]:
+        return list(asks)
+
+    def finish(self, pending: list[Sequence[Unlisted]]) -> list[list[list[Ints]]]:
+        """For each word its synonyms."""
+        tables = {id(item.table): item.table for ask in pending for item in ask}
+        for table in tables.values():
+            words = (item.words for ask in pending for item in ask if item.table is table)
+            _look_up(table, dict.fromkeys(chain.from_iterable(words)))
+        return [[[*map(known_synonyms(item.table).__getitem__, item.words)] for item in ask] for ask in pending]
+
+
+def _look_up(table: Words, words: dict[int, None]) -> None:
+    from malaprop.assets.wordnet import open_wordnet
+
+    known = known_synonyms(table)
+    fresh = [word for word in words if word not in known]
+    found = open_wordnet().peer_synonyms([table.strings[word] for word in fresh])
+    flat, ends = table.ids(chain.from_iterable(found)), accumulate(map(len, found))
+    known.update((word, flat[end - len(row) : end]) for word, row, end in zip(fresh, found, ends, strict=True))

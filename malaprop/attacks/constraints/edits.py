@@ -35,6 +35,9 @@ class MaxShare:
         return variants.changes(trial.origin) <= max(self.least, most)
 
 
+MaxChanged = MaxShare  # the name under which `malaprop.attacks` also has it; records keep the first
+
+
 def words_within(share: float, words: int, *, up: bool = False) -> int:
     """How many words a share of them is, rounded down or up; at least one."""
     exact = share * words

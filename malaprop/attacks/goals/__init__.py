@@ -7,11 +7,11 @@ GOALS = Catalogue(
     {
         "untargeted": "malaprop.attacks.goals.goal:Untargeted",
         "targeted": "malaprop.attacks.goals.goal:Targeted",
-        "confident": "malaprop.attacks.goals.confident:Confident",
-        "moved": "malaprop.attacks.goals.moved:Moved",
-        "doubtful": "malaprop.attacks.goals.lowered:Doubtful",
-        "logit-sum": "malaprop.attacks.goals.lowered:LogitSum",
-        "kept": "malaprop.attacks.goals.kept:Kept",
+        "confident": "malaprop.attacks.goals.goal:Confident",
+        "moved": "malaprop.attacks.goals.goal:Moved",
+        "doubtful": "malaprop.attacks.goals.goal:Doubtful",
+        "logit-sum": "malaprop.attacks.goals.goal:LogitSum",
+        "kept": "malaprop.attacks.goals.goal:Kept",
         "label-only": "malaprop.attacks.goals.goal:LabelOnly",
     },
 )

@@ -1,15 +1,19 @@
-"""What counts as success, and how near a text has come."""
+"""Goals: what counts as a success of an attack, and how near a text has come to it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK, Flags, Floats, winners
+
+if TYPE_CHECKING:
+    from malaprop.core.capability import Capability
 
 
 class Goal(Protocol):
@@ -100,3 +104,171 @@ class LabelOnly:
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
         return _lead(answers, label) > margin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confident:
+    """Any label but the true one, given with a probability of at least `floor` (Ebrahimi et al. 2018, Figure 1)."""
+
+    floor: float = 0.5
+    needs = frozenset({Capability.SCORES})
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.floor < 1:
+            raise SettingError(f"Confident.floor must lie in [0, 1), got {self.floor}")
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray(winners(answers) != label)
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        return _others(answers, label)
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        best = _others(answers, label)
+        return np.asarray((best - answers[:, label] > margin) & (best >= self.floor + margin))
+
+
+def _others(answers: Floats, label: int) -> Floats:
+    """The best score that is not the label's."""
+    rest = np.delete(answers, label, axis=1)
+    return np.asarray(rest.max(1) if rest.shape[1] else np.full(len(answers), -np.inf, np.float32))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The true label stays while the text changes (Feng et al. 2018). What more a search wants, such as how many words
+    are gone, it says itself; the surer the victim, the better."""
+
+    needs = frozenset({Capability.SCORES})
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray(winners(answers) != label)
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        return answers[:, label]
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        return np.asarray(ahead(answers, label) > margin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubtful:
+    """The true label's probability falls below `ceiling`, whether another one is ahead or not (TextAttack's greatest
+    score of the true label; its variant of Kuleshov et al. 2018 has 0.7)."""
+
+    ceiling: float = 0.7
+    needs = frozenset({Capability.SCORES})
+
+    def __post_init__(self) -> None:
+        if not 0 < self.ceiling <= 1:
+            raise SettingError(f"Doubtful.ceiling must lie in (0, 1], got {self.ceiling}")
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray((winners(answers) != label) | self.reached(answers, label))
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        return 1 - answers[:, label]
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        return np.asarray(answers[:, label] < self.ceiling - margin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogitSum:
+    """The sum of all scores falls below `ceiling`: for models whose scores are logits and whose silence is the harm
+    (TextAttack's logit sum). Of probabilities, whose sum is 1, it asks nothing sensible."""
+
+    ceiling: float = 0.0
+    needs = frozenset({Capability.SCORES})
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray((winners(answers) != label) | self.reached(answers, label))
+
+    def values(self, answers: Floats, label: int) -> Floats:  # noqa: ARG002
+        return np.asarray(-answers.sum(1))
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:  # noqa: ARG002
+        return np.asarray(answers.sum(1) < self.ceiling - margin)
+
+
+_KNOWN = {"record": False}  # from the data, and from the first answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The score has moved by more than `bound` from that of the original, up or down, or with `falls` down alone.
+
+    Where the labels of the data are numbers, an example whose score is off by more than the bound already is skipped,
+    as a wrong label is; where they are not, none is.
+    """
+
+    bound: float = 0.5
+    falls: bool | None = None  # true: only downwards counts
+    truths: tuple[float, ...] = field(default=(), repr=False, metadata=_KNOWN)  # by the number of a label
+    origin: float = field(default=0.0, repr=False, metadata=_KNOWN)
+    needs = frozenset({Capability.NUMBER})
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bound < float("inf"):
+            raise SettingError(f"Moved.bound must be a number above 0, got {self.bound}")
+
+    def for_labels(self, names: Sequence[str]) -> Moved:
+        """The same goal on data whose labels are written so."""
+        try:
+            return replace(self, truths=tuple(map(float, names)))
+        except ValueError:
+            return self
+
+    def from_original(self, answer: Floats) -> Moved:
+        """The same goal for a text with this answer."""
+        return replace(self, origin=float(answer[0]))
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        truth = self.truths[label] if 0 <= label < len(self.truths) else None
+        if truth is None:
+            return np.zeros(len(answers), np.bool_)
+        return np.asarray(np.abs(answers[:, 0] - truth) > self.bound)
+
+    def values(self, answers: Floats, label: int) -> Floats:  # noqa: ARG002
+        fall = np.float32(self.origin) - answers[:, 0]
+        return np.asarray(fall if self.falls else np.abs(fall))
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        return np.asarray(self.values(answers, label) > self.bound + margin)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Another goal, reached by texts alone that the victim does not reject.
+
+    The last score of an answer is that of rejecting the text (`core.victim.REJECTED`). An original that is rejected is
+    an error of the victim without an attack. What a text is worth falls with that score, so that a search looks for
+    texts that break the model and pass its detector: it is an attack that knows the detector.
+    """
+
+    goal: Goal
+    rejected: int | None = None  # the number of that label, for searches that move away from it
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        return self.goal.needs
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray(_are_rejected(answers) | self.goal.wrong(_scores_of_labels(answers), label))
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        """The goal's value of the labels' shares, less that of rejection: untargeted, what wrong labels have of it."""
+        return np.asarray(self.goal.values(answers[:, :-1], label) - answers[:, -1])
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        passed = answers[:, :-1].max(1) - answers[:, -1] > -SLACK + margin
+        return np.asarray(passed & self.goal.reached(_scores_of_labels(answers), label, margin))
+
+
+def _are_rejected(answers: Floats) -> Flags:
+    return np.asarray(winners(answers) == answers.shape[1] - 1)
+
+
+def _scores_of_labels(answers: Floats) -> Floats:
+    """What the model itself says: the labels' scores without the share that rejection has of them."""
+    return np.asarray(answers[:, :-1] / np.maximum(1 - answers[:, -1:], 1e-9), np.float32)

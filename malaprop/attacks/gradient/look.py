@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from malaprop.attacks.goals.accepted import Accepted
-from malaprop.attacks.goals.goal import Targeted
+from malaprop.attacks.goals.goal import Accepted, Targeted
 from malaprop.attacks.trial import Held, Spent, Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.gradient import Aim, CharLook, SlotLook, WordLook

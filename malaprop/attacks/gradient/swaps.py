@@ -1,4 +1,4 @@
-"""SwapBeam: HotFlip's search over whole words."""
+"""Searches over whole words by the gradient: SwapBeam (HotFlip) and SignWalk (Papernot et al. 2016)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.gradient.look import aim, look
+from malaprop.attacks.gradient.look import aim, filter_allowed, look
 from malaprop.attacks.search.beam import best_of
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.gradient import WordLook, WordSeen
-from malaprop.core.score import ranked
+from malaprop.core.score import best, ranked
 from malaprop.core.variants import Variants
 
 _ROUNDING = 1e-5  # of the largest estimate: what a batch may move, and must not decide
@@ -69,3 +69,40 @@ def _swaps(trial: Trial, member: Held, space: Space) -> Variants:
     same = (member.text.words == trial.origin.words)[space.slots]
     left = np.flatnonzero(same).tolist()
     return Variants.each(member.text, space.slots[left], [space.words[i] for i in left])
+
+
+_HALF = 0.5  # a sign more or less counts 1 or 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignWalk:
+    """At each of `rounds` steps a word drawn at random is replaced, whether that gains or not, by the word whose
+    difference from it has the signs of the gradient in most numbers of its vector (Papernot et al. 2016).
+
+    `known` bars replacements that the victim has no word for.
+    """
+
+    rounds: int = 100
+    known: bool = True
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise SettingError(f"SignWalk.rounds must be at least 1, got {self.rounds}")
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        able, text = space.able(), start.text
+        for step in range(self.rounds + 1):
+            place = int(trial.rng.integers(len(able.slots)))
+            slot = int(able.slots[place])
+            words = able.words[place]
+            here = np.concatenate([trial.origin.words[slot : slot + 1], words])
+            group = Variants.at(text, slot, here[here != text.words[slot]])
+            asked = WordLook(variants=group, aim=aim(trial, odds=True), known=self.known, signs=True)
+            ((seen, held),) = yield from look(trial, [asked])
+            if held.reached or step == self.rounds:
+                break
+            gains = np.where(np.isfinite(seen.gains), seen.gains, -1e30).astype(np.float32)
+            if gains.max() > -1e30:
+                moved = group.pick(best(gains, _HALF))
+                text = moved if (yield from filter_allowed(trial, [moved])) else text
+        return trial.held or start

@@ -10,8 +10,8 @@ RANKINGS = Catalogue(
         "saliency": "malaprop.attacks.ranking.order:Saliency",
         "random": "malaprop.attacks.ranking.order:AnyOrder",
         "left-to-right": "malaprop.attacks.ranking.order:LeftToRight",
-        "zero-vector": "malaprop.attacks.ranking.padding:ZeroVector",
-        "gradient": "malaprop.attacks.ranking.bygradient:ByGradient",
-        "attention": "malaprop.attacks.ranking.attention:ByAttention",
+        "zero-vector": "malaprop.attacks.ranking.order:ZeroVector",
+        "gradient": "malaprop.attacks.ranking.order:ByGradient",
+        "attention": "malaprop.attacks.ranking.order:ByAttention",
     },
 )

@@ -1,4 +1,4 @@
-"""Which slots to try first."""
+"""Rankings: the order in which a search visits the slots of a text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from malaprop.attacks.gradient.look import aim, look
 from malaprop.attacks.trial import Held, Space, Trial
-from malaprop.core.ask import Steps
+from malaprop.core.ask import Ask, Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.gradient import SlotLook
+from malaprop.core.insight import Blank, Direction, Focus
 from malaprop.core.score import SLACK, Floats, Scored, firsts, ranked, winner, winners
 from malaprop.core.text import Ints, check_text
 from malaprop.core.variants import Variants
@@ -130,3 +134,59 @@ class LeftToRight:
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:  # noqa: ARG002
         yield from ()  # a generator like its siblings, though it asks nothing
         return space
+
+
+UNREAD = -1e9  # less than any gain: a slot that the victim does not read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroVector:
+    """By what a zero vector in the word's place gains (Yang et al. 2018); one query a word."""
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
+        some = trial.spend(len(space.slots))
+        (answers,) = yield Ask("padding", [Blank(text=start.text, slots=space.slots[:some])])
+        values = np.full(len(space.slots), start.value, np.float32)
+        read = np.isfinite(answers).all(1)
+        values[:some][read] = trial.attack.goal.values(answers[read], trial.example.label)
+        values[:some][~read] = UNREAD
+        return sort_slots(space, values)
+
+
+_ROUNDING = 1e-5  # of the largest weight: what a batch may move, and must not decide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByGradient:
+    """The word first at which the loss is steepest: the L1 norm of the mean gradient over its tokens; one query."""
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
+        ((seen, _),) = yield from look(trial, [SlotLook(text=start.text, aim=aim(trial, odds=True))])
+        weights = seen.weights[space.slots]
+        return sort_slots(space, weights, _ROUNDING * float(abs(weights).max(initial=0.0)))
+
+
+_SLACK = 1e-5  # of a share of attention: what the rounding of a batch moves, and must not decide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByAttention:
+    """The most attended word first, or with `least` the least; by the mean over the heads of one layer; one query.
+
+    `received` is attention from all tokens, `cls` that of the first token alone (see core.insight.Focus).
+    """
+
+    least: bool = False
+    layer: int = 0
+    direction: Direction = "received"
+
+    def __post_init__(self) -> None:
+        if self.direction not in ("received", "cls"):
+            raise SettingError(f"direction is received or cls, got {self.direction!r}")
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
+        trial.spend(1)
+        (found,) = yield Ask("attention", [Focus(text=start.text, layer=self.layer, direction=self.direction)])
+        here = found[space.slots]
+        weights = np.nan_to_num(-here if self.least else here, nan=UNREAD)
+        return sort_slots(space, weights, _SLACK)

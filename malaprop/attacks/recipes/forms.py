@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from malaprop.attacks.attack import Attack
-from malaprop.attacks.candidates.inflections import Inflections
-from malaprop.attacks.candidates.own import Own
+from malaprop.attacks.attack import Attack, Own
+from malaprop.attacks.candidates.lookup import Inflections
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.ranking.order import LeftToRight
 from malaprop.attacks.search.beam import Beam

@@ -13,11 +13,9 @@ from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.constraints.words import SamePart
 from malaprop.attacks.encoders import parse_similarity
 from malaprop.attacks.gradient.mixture import TokenMixture
-from malaprop.attacks.gradient.signs import SignWalk
-from malaprop.attacks.ranking.bygradient import ByGradient
-from malaprop.attacks.ranking.order import UnknownWord
-from malaprop.attacks.search.greedy import Greedy
-from malaprop.attacks.search.projection import Projection
+from malaprop.attacks.gradient.swaps import SignWalk
+from malaprop.attacks.ranking.order import ByGradient, UnknownWord
+from malaprop.attacks.search.greedy import Greedy, Projection
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 

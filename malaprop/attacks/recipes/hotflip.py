@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from malaprop.attacks.attack import Attack
+from malaprop.attacks.attack import Attack, Own
 from malaprop.attacks.candidates.lookup import NearWords
-from malaprop.attacks.candidates.own import Own
 from malaprop.attacks.constraints.edits import MaxWords
-from malaprop.attacks.constraints.lexeme import OtherLexeme
+from malaprop.attacks.constraints.meaning import OtherLexeme
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.constraints.words import SamePart, WordCosine
-from malaprop.attacks.goals.confident import Confident
-from malaprop.attacks.goals.goal import Goal, Untargeted
+from malaprop.attacks.goals.goal import Confident, Goal, Untargeted
 from malaprop.attacks.gradient.flips import FlipBeam
 from malaprop.attacks.gradient.swaps import SwapBeam
 from malaprop.attacks.search.slips import Slips

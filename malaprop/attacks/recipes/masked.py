@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from malaprop.attacks.attack import Attack, Candidates, Constraint
+from malaprop.attacks.candidates.combined import Union
 from malaprop.attacks.candidates.masked import MaskedWords, MergedWords
-from malaprop.attacks.candidates.union import Union
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.constraints.similarity import SentenceCosine

@@ -8,9 +8,7 @@ from typing import Literal
 from malaprop.attacks.attack import Attack, Candidates
 from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.constraints.positions import KeepStopWords
-from malaprop.attacks.ranking.attention import ByAttention
-from malaprop.attacks.ranking.order import LeaveOneOut, LeftToRight, Ranking, UnknownWord
-from malaprop.attacks.ranking.padding import ZeroVector
+from malaprop.attacks.ranking.order import ByAttention, LeaveOneOut, LeftToRight, Ranking, UnknownWord, ZeroVector
 from malaprop.attacks.search.greedy import FirstFound
 from malaprop.attacks.search.oneword import Sweep
 from malaprop.attacks.search.sampling import Random

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.recipes import chars, forms, kuleshov, masked, populations, reduction, unseen, words
+from malaprop.attacks.recipes import chars, forms, masked, words
 
 
 def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
@@ -123,38 +123,38 @@ checklist_textattack = preset(
 )
 bad_characters_textattack = preset(
     "bad-characters:textattack",
-    unseen.bad_characters,
+    chars.bad_characters,
     "Boucher et al. 2022 as TextAttack has it by default: one homoglyph in a text; it ends when the goal is reached.",
     kinds="homoglyphs",
     most=1,
 )
 faster_genetic_textattack = preset(
     "faster-genetic:textattack",
-    populations.faster_genetic,
+    words.faster_genetic,
     "Jia et al. 2019 as TextAttack has it: weaker parents are likelier, and children may exceed the share.",
     peer=True,
 )
 iga_textattack = preset(
     "iga:textattack",
-    populations.iga,
+    words.iga,
     "Wang et al. 2021 as TextAttack has it: neighbours of the word that stands there by now, weaker parents likelier.",
     peer=True,
 )
 pso_textattack = preset(
     "pso:textattack",
-    populations.pso,
+    words.pso,
     "Zang et al. 2020 as TextAttack has it: what gains most is asked again for every text that mutates.",
     anew=True,
 )
 kuleshov_textattack = preset(
     "kuleshov:textattack",
-    kuleshov.kuleshov,
+    words.kuleshov,
     "Kuleshov et al. 2018 as TextAttack has it: success is a true label's probability below 0.7.",
     peer=True,
 )
 input_reduction_textattack = preset(
     "input-reduction:textattack",
-    reduction.input_reduction,
+    words.input_reduction,
     "Feng et al. 2018 as TextAttack has it: places are ranked once, and words go one by one; no beam.",
     peer=True,
 )
@@ -180,7 +180,7 @@ clare_textattack = preset(
 )
 viper_openattack = preset(
     "viper:openattack",
-    unseen.viper,
+    chars.viper,
     "Eger et al. 2019 as OpenAttack has it by default: one neighbour of each letter, the letter with an accent.",
     near=1,
 )

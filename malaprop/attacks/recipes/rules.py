@@ -1,4 +1,4 @@
-"""Replacement by rules that were mined beforehand."""
+"""Recipes that change many texts alike: mined replacement rules, and a universal trigger."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import bz2
 from functools import cache
 from importlib.resources import files
 
-from malaprop.attacks.attack import Attack
+from malaprop.attacks.attack import Attack, Together
+from malaprop.attacks.candidates.lookup import Vocabulary
 from malaprop.attacks.candidates.rules import BySalience, RuleWords
 from malaprop.attacks.constraints.edits import MaxShare
+from malaprop.attacks.ranking.order import LeftToRight
 from malaprop.attacks.rule_files import Rules, parse_rules, read_rules
-from malaprop.attacks.search.blind import Blind
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.sampling import Blind
 
 PACKAGED = "reviews-rules.csv.bz2"  # packed, for it is the largest file of the package
 
@@ -38,4 +40,20 @@ def rules(*, file: str | None = None, share: float = 0.3, once: bool = False) ->
         candidates=RuleWords(rules=packaged_rules() if file is None else read_rules(file)),
         constraints=(MaxShare(share=share),),
         search=Blind(rank=rank) if once else Greedy(rank=rank, always=True),
+    )
+
+
+def trigger(*, words: int = 3, vocabulary: int = 300, panel: int = 32, drop: float = 1.0) -> Attack:
+    """Wallace et al. 2019, "Universal adversarial triggers for attacking and analyzing NLP".
+
+    One prefix of `words` words that makes a victim err on many texts: it begins as "the the the", and word by word is
+    replaced by the one that makes the mean score of the true labels fall most on a panel of texts, until it has fallen
+    by `drop`. Differs: the words are tried by asking the victim, not by its gradients, so any victim will do; they are
+    the `vocabulary` most frequent ones of English; one prefix is found for all labels.
+    """
+    return Attack(
+        name="trigger",
+        candidates=Vocabulary(size=vocabulary),
+        search=Greedy(rank=LeftToRight()),
+        together=Together(side="prefix", words=words, panel=panel, drop=drop),
     )

@@ -1,11 +1,13 @@
-"""Suites: attacks that belong together, by one name. `malaprop audit --attack NAME` runs them all."""
+"""Several recipes under one name: suites that an audit runs, and `strongest`, which tries recipes in turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+from malaprop.attacks.attack import Attack, try_in_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +51,19 @@ def expand_suites(named: Iterable[Any]) -> tuple[Any, ...]:
         inside = SUITES[one].recipes if isinstance(one, str) and one in SUITES else (one,)
         found.update(dict.fromkeys(inside))
     return tuple(found)
+
+
+STRONGEST = "deepwordbug,textfooler,bert-attack,pwws,bae,homoglyph"  # what breaks most for its queries first
+
+
+def strongest(*, recipes: Sequence[str] | str = STRONGEST) -> Attack:
+    """Recipes in turn, cheap ones first, each on the texts that no earlier one broke; after AutoAttack for images.
+
+    Croce and Hein 2020, "Reliable evaluation of adversarial robustness with an ensemble of diverse parameter-free
+    attacks". Characters are tried first because they cost the fewest queries, then words. The queries of all count, and
+    a budget is for all of them together. `recipes` are others, by their names with commas, in the order of their turns.
+    """
+    from malaprop.attacks.recipes import RECIPES
+
+    names = [name.strip() for name in recipes.split(",")] if isinstance(recipes, str) else list(recipes)
+    return try_in_turn("strongest", [RECIPES[name]() for name in names])

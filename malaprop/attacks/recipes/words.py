@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from malaprop.attacks.attack import Attack, Candidates, Constraint, Fallback
-from malaprop.attacks.candidates.likely import Likely
+from malaprop.attacks.attack import Attack, Candidates, Constraint, Fallback, Own
 from malaprop.attacks.candidates.lookup import NearWords, WordNetSynonyms
-from malaprop.attacks.constraints.edits import MaxShare
+from malaprop.attacks.candidates.masked import Likely
+from malaprop.attacks.constraints.edits import MaxShare, OncePerSlot
+from malaprop.attacks.constraints.language import LikelyInPlace, LikelyNext
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
-from malaprop.attacks.constraints.words import SamePart
+from malaprop.attacks.constraints.words import MeanVector, SamePart
 from malaprop.attacks.encoders import parse_similarity
+from malaprop.attacks.goals.goal import Confident, Doubtful, Goal, Kept
 from malaprop.attacks.ranking.order import LeaveOneOut, Saliency
+from malaprop.attacks.search.bayes import Bayes
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.local import LocalSearch
+from malaprop.attacks.search.reduction import Reduction
+from malaprop.attacks.search.swarm import Swarm
 
 
 def pwws(
@@ -117,4 +123,164 @@ def beam(*, width: int = 8, depth: int = 6, share: float = 0.2) -> Attack:
         candidates=WordNetSynonyms(),
         constraints=(KeepStopWords(), MaxShare(share=share)),
         search=Beam(width=width, depth=depth),
+    )
+
+
+def kuleshov(
+    *,
+    neighbours: int = 15,
+    share: float = 0.5,
+    distance: float = 0.2,
+    log_ratio: float = 2.0,
+    confidence: float = 0.7,
+    peer: bool = False,
+) -> Attack:
+    """Kuleshov et al. 2018, "Adversarial examples for natural language classification problems".
+
+    At each step the replacement that gains most over all words, of the 15 nearest of each: at most half of the words,
+    the mean of the word vectors at most 0.2 from the original's, and none more than exp(2) times less likely behind the
+    words before it. The goal is another label with a probability of at least 0.7. Differs: the vectors are our own
+    counter-fitting, and SmolLM2 stands in for the authors' language model.
+    `peer`: TextAttack's variant: success is a probability of the true label below `confidence`, even where the label
+    stays.
+    """
+    goal: Goal = Doubtful(ceiling=confidence) if peer else Confident(floor=confidence)
+    return Attack(
+        name="kuleshov",
+        candidates=NearWords(count=neighbours),
+        constraints=(
+            KeepStopWords(),
+            LikelyNext(most=log_ratio),
+            OncePerSlot(),
+            MaxShare(share=share),
+            MeanVector(most=distance),
+        ),
+        search=Beam(width=1, depth=1000),
+        goal=goal,
+    )
+
+
+def local(*, each: int = 4, enough: float = 0.1, passes: int = 3, restore: bool = True) -> Attack:
+    """Ours, over the synonyms that PWWS has (Ren et al. 2019, the fallback's included): local search for few queries.
+
+    Each word is left out once; in the order of what that does, a word's synonyms are asked `each` at a time until one
+    raises the value by `enough`, and the best stays if it gains. Where all words were seen once, `passes` more ask what
+    is left. Words that the success does not need are put back (`restore`).
+    """
+    return Attack(
+        name="local",
+        candidates=WordNetSynonyms(part="any"),
+        constraints=(KeepStopWords(),),
+        search=LocalSearch(each=each, enough=enough, passes=passes, restore=restore),
+    )
+
+
+def bayes(*, block: int = 40, batch: int = 2, rounds: int = 40, restore: bool = True, fallback: bool = True) -> Attack:
+    """Lee et al. 2022, "Query-efficient and scalable black-box adversarial attacks on discrete sequential data via
+    Bayesian optimization".
+
+    Words in blocks of 40; a Gaussian process over the choices of words, the texts of the greatest expected improvement
+    asked, and words put back in the end. Differs: WordNet synonyms, as PWWS has them; each word of a block is left out
+    once, which says what to expect of it before any synonym was asked; the kernel is a sum over words and its square
+    instead of a product, its weights come from that instead of by gradient; two texts are asked at a time. Where this
+    fails, `fallback` tries the search of `local`.
+    """
+    synonyms = WordNetSynonyms(part="any")
+    return Attack(
+        name="bayes",
+        candidates=synonyms,
+        constraints=(KeepStopWords(),),
+        search=Bayes(block=block, batch=batch, rounds=rounds, restore=restore),
+        fallback=Fallback(candidates=synonyms, search=LocalSearch(restore=restore)) if fallback else None,
+    )
+
+
+def faster_genetic(
+    *,
+    neighbours: int = 8,
+    distance: float = 0.5,
+    share: float = 0.2,
+    size: int = 60,
+    rounds: int = 40,
+    log_ratio: float = 5.0,
+    window: int = 6,
+    peer: bool = False,
+) -> Attack:
+    """Jia et al. 2019, "Certified robustness to adversarial word substitutions".
+
+    The genetic search of Alzantot et al. 2018 with 40 generations, over words that a language model allows: in a window
+    of six words on either side, of the original text, none may be more than exp(5) times less likely than the word that
+    it replaces. That is asked once, before the search. Differs: the vectors are our own counter-fitting, SmolLM2 stands
+    in for the authors' language model, and a member draws slots until one gains.
+    `peer`: TextAttack's variant: weaker parents are likelier, and children may exceed the share.
+    """
+    likely = LikelyInPlace(most=log_ratio, window=window)
+    return Attack(
+        name="faster-genetic",
+        candidates=NearWords(count=neighbours, floor=1 - distance / 2),
+        constraints=(KeepStopWords(), likely) if peer else (KeepStopWords(), likely, MaxShare(share=share, up=True)),
+        search=Genetic(size=size, rounds=rounds, share=share, until=True, peer=peer),
+    )
+
+
+def iga(
+    *,
+    neighbours: int = 50,
+    distance: float = 0.5,
+    share: float = 0.2,
+    size: int = 60,
+    rounds: int = 20,
+    times: int = 5,
+    peer: bool = False,
+) -> Attack:
+    """Wang et al. 2021, "Natural language adversarial defense through synonym encoding", the improved genetic attack.
+
+    The first population has one text for each word, with its best synonym; a child is the beginning of one parent and
+    the end of the other; a word may be replaced up to five times, so that no early choice is final. Counter-fitted
+    neighbours (squared distance 0.5), at most 20% of the words. Differs: the vectors are our own counter-fitting; a
+    member draws words until one gains.
+    `peer`: TextAttack's variant: a word replaced again takes a neighbour of the word that stands there by now, weaker
+    parents are likelier, and children may exceed the share.
+    """
+    return Attack(
+        name="iga",
+        candidates=NearWords(count=neighbours, floor=1 - distance / 2),
+        constraints=(KeepStopWords(),) if peer else (KeepStopWords(), MaxShare(share=share, up=True)),
+        search=Genetic(size=size, rounds=rounds, share=share, until=True, times=times, chain=peer, peer=peer),
+    )
+
+
+def pso(*, size: int = 60, rounds: int = 20, anew: bool = False, proper: bool = True) -> Attack:
+    """Zang et al. 2020, "Word-level textual adversarial attacking as combinatorial optimization".
+
+    Particle swarm search: 60 texts over 20 rounds drift towards the best that each and all of them have seen. Differs:
+    WordNet synonyms of the same part of speech stand in for words with the same sememes, as HowNet is not to be had;
+    what gains most for a word is asked on the original once, as in the authors' code.
+    `anew`: TextAttack's variant: it is asked again for every text that mutates.
+    """
+    return Attack(
+        name="pso",
+        candidates=WordNetSynonyms(proper=proper),
+        constraints=(KeepStopWords(),),
+        search=Swarm(size=size, rounds=rounds, anew=anew),
+    )
+
+
+def input_reduction(
+    *, width: int = 5, pace: int = 20, share: float = 0.5, stop_words: bool = True, peer: bool = False
+) -> Attack:
+    """Feng et al. 2018, "Pathologies of neural models make interpretations difficult".
+
+    Words go, the least important first, as long as the victim gives the true label; a beam of five. A success is a text
+    that has lost at least half of its words: the victim is sure of what no reader could be. Differs: importance comes
+    from leaving each word out, not from gradients, so any victim will do; of a text of more than 20 words several go at
+    a step.
+    `peer`: TextAttack's variant: places are ranked once, and there is no beam.
+    """
+    return Attack(
+        name="input-reduction",
+        candidates=Own(),
+        constraints=() if stop_words else (KeepStopWords(),),
+        search=Reduction(width=width, pace=pace, share=share, once=peer),
+        goal=Kept(),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.candidates.visual import near_letters
+from malaprop.attacks.candidates.chars import near_letters
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError

@@ -8,6 +8,7 @@ from itertools import combinations, islice, product
 
 import numpy as np
 
+from malaprop.attacks.ranking.order import Ranking
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
@@ -101,3 +102,23 @@ def _texts(base: Text, space: Space, changes: int) -> Iterator[Text]:
             for place, word in zip(places, words, strict=True):
                 text = text.put(int(space.slots[place]), word)
             yield text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blind:
+    """Takes the first replacement of each slot in a ranking's order as long as the edits are allowed; one query."""
+
+    rank: Ranking
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        plan = yield from self.rank.order(trial, start, space)
+        text = start.text
+        for slot, words in zip(plan.slots.tolist(), plan.words, strict=True):
+            edit = Variants.at(text, slot, words[:1])
+            if edit.count and trial.allows(edit).all():
+                text = edit.pick(0)
+        if not len(text.changed(start.text)):
+            return start
+        (scored,) = yield from trial.score([Variants.between(start.text, [text])])
+        (found,) = yield from trial.choose([scored], [None])
+        return found or start

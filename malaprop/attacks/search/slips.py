@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from malaprop.attacks.candidates.letters import LETTERS
+from malaprop.attacks.candidates.chars import LETTERS
 from malaprop.attacks.gradient.flips import budget
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps

@@ -11,8 +11,7 @@ import numpy as np
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.constraints.edits import MaxWords
-from malaprop.attacks.goals.confident import Confident
-from malaprop.attacks.goals.goal import Untargeted
+from malaprop.attacks.goals.goal import Confident, Untargeted
 from malaprop.core.example import Example
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words

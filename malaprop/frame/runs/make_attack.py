@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.constraints.keep import parse_keep
+from malaprop.attacks.constraints.positions import parse_keep
 from malaprop.attacks.goals import GOALS
-from malaprop.attacks.goals.confident import Confident
-from malaprop.attacks.goals.goal import Goal, Targeted
-from malaprop.attacks.goals.moved import Moved
+from malaprop.attacks.goals.goal import Confident, Goal, Moved, Targeted
 from malaprop.attacks.quality import STRICT, set_quality
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import DataError, SettingError

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
-from malaprop.attacks.candidates.thesaurus import Thesaurus
+from malaprop.attacks.candidates.lookup import SERVICE as SYNONYMS
+from malaprop.attacks.candidates.lookup import Thesaurus
 from malaprop.attacks.constraints.language import LOG_PROBABILITY
 from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
 from malaprop.core.capability import Capability

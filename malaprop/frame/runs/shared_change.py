@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from malaprop.attacks.attack import WRONG, Attack, Ending, Together
-from malaprop.attacks.constraints.keep import KeepWords
-from malaprop.attacks.goals.moved import Moved
+from malaprop.attacks.constraints.positions import KeepWords
+from malaprop.attacks.goals.goal import Moved
 from malaprop.core.errors import AssetError, LimitReached, RecordError, SettingError, VictimError, plain
 from malaprop.core.example import Example
 from malaprop.core.pool import Pool

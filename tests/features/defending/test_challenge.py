@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toy import predict
 
 from malaprop.attacks.constraints.edits import levenshtein
-from malaprop.attacks.goals.confident import Confident
+from malaprop.attacks.goals.goal import Confident
 from malaprop.core.errors import SettingError
 from malaprop.core.example import number
 from malaprop.core.text import Text, Words

@@ -12,9 +12,7 @@ import pytest
 import small_victims
 import toy
 
-from malaprop.attacks.goals.accepted import Accepted
-from malaprop.attacks.goals.confident import Confident
-from malaprop.attacks.goals.goal import Targeted, Untargeted
+from malaprop.attacks.goals.goal import Accepted, Confident, Targeted, Untargeted
 from malaprop.core.errors import CapabilityError, DataError, MalapropError, SettingError
 from malaprop.core.example import Example
 from malaprop.core.variants import Variants

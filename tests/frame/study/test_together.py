@@ -15,7 +15,7 @@ import toy
 
 from malaprop.attacks.attack import Attack, Together
 from malaprop.attacks.candidates.lookup import Listed
-from malaprop.attacks.goals.moved import Moved
+from malaprop.attacks.goals.goal import Moved
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.errors import SettingError
 from malaprop.core.victim import REJECTED

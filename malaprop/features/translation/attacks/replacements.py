@@ -79,7 +79,7 @@ class OtherForms:
     """The inflections of the word as a noun, a verb or an adjective (Tan et al. 2020)."""
 
     def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
-        from malaprop.attacks.candidates.inflections import inflect_all
+        from malaprop.attacks.candidates.lookup import inflect_all
 
         made = dict.fromkeys(recase(form, word) for part in "nva" for form in inflect_all(word, part))
         made.pop(word, None)

@@ -1,4 +1,4 @@
-"""Replacements in the form of the word they replace: films gives movies, not movie."""
+"""Candidates made of other candidates: the union of several, those that pass rules, those that agree in form."""
 
 from __future__ import annotations
 
@@ -10,11 +10,48 @@ import numpy as np
 from malaprop.assets.agreement import follows_article
 from malaprop.assets.inflection import MARKS, find_marks, list_forms
 from malaprop.assets.wordnet import PARTS, WordNet
-from malaprop.attacks.attack import Candidates
+from malaprop.attacks.attack import Candidates, WordRule
 from malaprop.attacks.candidates.lookup import WORDNET_PART, recase
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """What any of several sources offers for a slot, each word once."""
+
+    of: tuple[Candidates, ...]
+
+    def __post_init__(self) -> None:
+        if not self.of:
+            raise SettingError("Union wants at least one source of candidates, got none")
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        found: list[list[Ints]] = []
+        for source in self.of:
+            found += [(yield from source.words(trial, slots))]
+        strings = trial.origin.table.strings
+        return [
+            np.asarray(sorted({*np.concatenate(rows).tolist()}, key=strings.__getitem__), np.int64)
+            for rows in zip(*found, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filtered:
+    """Of other candidates those that pass constraints on words, for a source that is one of several in an attack."""
+
+    of: Candidates
+    rules: tuple[WordRule, ...] = ()
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        words = yield from self.of.words(trial, slots)
+        for rule in self.rules:
+            flags = yield from rule.words(trial, slots, words)
+            words = [some[fine] for some, fine in zip(words, flags, strict=True)]
+        return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
