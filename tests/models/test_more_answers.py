@@ -15,7 +15,8 @@ from malaprop.core.errors import MalapropError
 from malaprop.models.victims.labelsets import joint, view_of
 
 transformers = pytest.importorskip("transformers")
-from tests.models import tiny_folders as tiny  # noqa: E402 - it needs the library
+import tiny_folders as tiny  # noqa: E402 - it needs the library
+
 from tests.models.tiny_onnx import write_config, write_onnx, write_tokenizer  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own

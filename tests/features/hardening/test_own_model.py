@@ -12,7 +12,7 @@ import malaprop as mp
 from malaprop.core.errors import MalapropError
 
 transformers = pytest.importorskip("transformers")
-from tests.models import tiny_folders as tiny  # noqa: E402 - it needs the library
+import tiny_folders as tiny  # noqa: E402 - it needs the library
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 

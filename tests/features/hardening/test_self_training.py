@@ -161,7 +161,7 @@ def test_what_cannot_be_is_refused_in_one_line(place, given, line):
 
 def test_a_classifier_of_ones_own_learns_from_them_too(place):
     pytest.importorskip("transformers")
-    from tests.models import tiny_folders as tiny
+    import tiny_folders as tiny
 
     folder = tiny.folder(place / "own", "distilbert", labels=2)
     config = json.loads((folder / "config.json").read_text())

@@ -22,11 +22,7 @@ from malaprop.frame.study.study import conduct
 from malaprop.frame.tasks.workers.ray_session import join
 
 HERE = Path(__file__).parent
-STUDIES = [
-    name
-    for name, one in COMMANDS.items()
-    if one.place.startswith("malaprop.frame.study") and is_dataclass(one.load()) and name not in BUILT_ON
-]
+STUDIES = [name for name, one in COMMANDS.items() if is_dataclass(one.load()) and name not in BUILT_ON]
 KILLS = 20
 
 
