@@ -74,9 +74,14 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """One value of an override: TOML where it parses, `none` for nothing (which TOML lacks), else the string itself."""
+    """One value of an override: TOML where it parses, `none` for nothing (which TOML lacks), else the string itself.
+
+    True and False are read as Python writes them too, for names of defended victims hold them so.
+    """
     if text.lower() == "none":
         return None
+    if text in ("True", "False"):
+        return text == "True"
     try:
         found = tomllib.loads(f"x = {text}")
     except tomllib.TOMLDecodeError:
