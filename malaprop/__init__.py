@@ -16,6 +16,7 @@ _NAMES = {
     "attack": "malaprop.features.audit.attack:attack",
     "audit": "malaprop.features.audit.study:audit",
     "check": "malaprop.features.audit.check:check",
+    "defend": "malaprop.frame.runs.victims:defend",
     "harden": "malaprop.features.hardening.study:harden",
     "recipe": "malaprop.frame.runs.make_attack:recipe",
     "study": "malaprop.frame.study.python_api:study",

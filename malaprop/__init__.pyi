@@ -24,6 +24,7 @@ from malaprop.features.training.study import train as train
 from malaprop.frame.records.outcome import Outcome as Outcome
 from malaprop.frame.records.summary import Summary as Summary
 from malaprop.frame.runs.make_attack import recipe as recipe
+from malaprop.frame.runs.victims import defend as defend
 from malaprop.frame.runs.victims import victim as victim
 from malaprop.frame.study.python_api import report as report
 from malaprop.frame.study.python_api import run as run

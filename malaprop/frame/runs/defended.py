@@ -41,6 +41,7 @@ class Counters:
         )
 
 
+@runtime_checkable
 class Method(Protocol):
     """How a defence answers. It holds settings alone; what depends on no seed is worked out once in `prepare`."""
 

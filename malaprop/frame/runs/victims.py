@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.errors import SettingError
@@ -15,6 +16,9 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.frame.records.autoharden import read_choice
 from malaprop.frame.rooms import added
+
+if TYPE_CHECKING:
+    from malaprop.frame.runs.defended import Method
 
 # Defences that act when a victim is asked, written NAME:SETTINGS(VICTIM) where a victim is wanted.
 WRAPPERS = Catalogue("wrapper", added("wrappers"))
@@ -31,6 +35,7 @@ WRITTEN = {
     "openai:MODEL@http://host/v1": "a language model asked with --prompt, behind a server of OpenAI's protocol",
     "ensemble:A+B": "several victims as one",
     "DEFENCE(VICTIM)": "a victim behind a defence: malaprop list defences",
+    "FILE.toml": "a victim behind defences with their settings, a [[wrap]] table each",
 }
 # What makes the victim of such a spec, given a function that finds the one inside: for the defences above a function of
 # a higher layer, so it is named as text; for others, plug-ins may bring their own under the name that is typed.
@@ -92,20 +97,40 @@ def victim(
     """A victim of a function, scikit-learn pipeline, transformers model, torch module, folder or name.
 
     `thing` is a function from a list of texts to scores (n, labels), an object, or a string as `--victim` takes it; a
-    torch module or a transformers model comes with its tokenizer. five(BERT) is BERT behind a defence. A victim is
-    given back as it is. A zoo name that was not trained yet is trained on the packaged reviews, once. `precision`
-    (auto, fp32, bf16, int8) is for transformers; what fewer bits find is confirmed in fp32 before it counts.
+    torch module or a transformers model comes with its tokenizer. five(BERT) is BERT behind a defence, and FILE.toml a
+    victim behind defences. A victim is given back as it is. A zoo name that was not trained yet is trained on the
+    packaged reviews, once. `precision` (auto, fp32, bf16, int8) is for transformers; what fewer bits find is confirmed
+    in fp32 before it counts.
     """
     from malaprop.frame.runs.load_victim import wrap
+    from malaprop.frame.runs.wrap import is_defence_file, put_around, read_defence_file
 
     if isinstance(thing, Configured):
         return victim(thing.spec, device=device, precision=precision, **{**thing.options, **options})
     if isinstance(thing, (str, os.PathLike)) and (chosen := read_choice(os.fspath(thing))) is not None:
         return victim(chosen, device=device, precision=precision, **options)
+    if isinstance(thing, (str, os.PathLike)) and is_defence_file(thing):
+        inner, layers = read_defence_file(Path(thing).expanduser())
+        return put_around(victim(inner, tokenizer, device=device, precision=precision, **options), layers)
     if isinstance(thing, str) and (make := _maker(thing)) is not None:
         made: Victim = make(thing, find=lambda inner: victim(inner, device=device, precision=precision, **options))
         return made
     return wrap(thing, tokenizer, device=device_of(device), precision=precision, read=read, **options)
+
+
+def defend(
+    thing: Any, *defences: Method | str, seed: int | None = 0, device: str = "auto", precision: str = "auto",
+    **options: Any,
+) -> Victim:  # fmt: skip
+    """Put a victim behind defences, the first of them innermost.
+
+    `thing` and the options are those of `victim`. A defence is a value, as Purify(by="mlm"), or a string without a
+    victim, as "purify:mlm", which may hold a seed of its own. With `seed=None` the defences draw anew at every ask.
+    """
+    from malaprop.frame.runs.wrap import put_around, read_defence
+
+    layers = [layer for one in reversed(defences) for layer in read_defence(one, seed)]  # before a model is loaded
+    return put_around(victim(thing, device=device, precision=precision, **options), layers)
 
 
 def name_labels(made: Victim, labels: Sequence[str]) -> None:

@@ -1,15 +1,18 @@
-"""Defences that act when a victim is asked, as they are typed: five, fuse:samples=8:vote=majority, five(fact)."""
+"""Defences that act when a victim is asked: typed in a line (`fuse:samples=8`, `five(fact)`), in TOML, or as values."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from inspect import isclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
-from malaprop.core.settings import call, parse_value
+from malaprop.core.settings import call, parse_value, read_toml
 from malaprop.core.victim import Remembering, Victim
 from malaprop.frame.runs.defended import Defended, Method
 from malaprop.frame.runs.victims import WRAPPERS
@@ -28,6 +31,8 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "purify": {"spell": {"by": "spell"}, "mlm": {"by": "mlm"}},
 }
 ALONE = {"detect": "by"}  # a setting that may be given without its name, and has what stands behind it for its own
+Layer = tuple[Method, int | None]  # a defence and its seed; None: it draws anew at every ask
+_FILE = ".toml"
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
 
 
@@ -70,14 +75,88 @@ def defend(spec: str, victim: Victim | None = None, *, find: Callable[[str], Vic
     made = find(inner) if inner and find is not None else victim
     if made is None:
         raise SettingError(f"{spec!r} names no victim; write it in brackets, as five(BERT)")
-    for what, seed in reversed(around):
-        made = Defended(victim=made, method=what, seed=seed)
-    return made
+    return put_around(made, around)
 
 
-def read_layer(name: str, settings: tuple[str, ...]) -> tuple[Method, int | None]:
-    """One defence and its seed, None for `seed=fresh`: draws anew at every ask."""
-    given = read_settings(name, settings)
+def put_around(victim: Victim, layers: Sequence[Layer]) -> Victim:
+    """Return the victim behind some defences, of which the last is the innermost."""
+    for one, seed in reversed(layers):
+        victim = Defended(victim=victim, method=one, seed=seed)
+    return victim
+
+
+def read_defence(thing: Any, seed: int | None) -> list[Layer]:
+    """Read a value that is a defence, or defences as they are typed, outermost first, which may name other seeds."""
+    if isinstance(thing, str):
+        layers, inner = parse(thing)
+        if inner or not layers:
+            raise unknown("defence", (inner or thing).partition("(")[0].partition(":")[0], WRAPPERS)
+        usual = {"seed": "fresh" if seed is None else seed}
+        return [_make_layer(name, {**usual, **read_settings(name, settings)}) for name, settings in layers]
+    if isclass(thing):
+        raise SettingError(f"{thing.__name__} is a class, and a defence is a value of it; write {thing.__name__}(...)")
+    if not isinstance(thing, Method):
+        known = ", ".join(WRAPPERS)
+        raise SettingError(f"{str(thing)[:60]!r} is no defence; give a value such as Purify(), or one of {known}")
+    return [(thing, seed)]
+
+
+def is_defence_file(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a path of a file of TOML that describes a victim behind defences."""
+    name = os.fspath(path)
+    return name.lower().endswith(_FILE) and not name.startswith("ensemble:")
+
+
+def read_defence_file(path: Path) -> tuple[str, list[Layer]]:
+    """Read the victim that a file names and the defences around it, outermost first.
+
+    The file has `victim = "..."`, as `--victim` takes it, and a `[[wrap]]` table for each defence, innermost first:
+    `defence = "NAME"`, as in a line of its own, and below it settings by name.
+    """
+    found = read_toml(path)
+    if odd := [key for key in found if key not in ("victim", "wrap")]:
+        raise SettingError(f"{path}: {unknown('key', odd[0], ('victim', 'wrap'))}")
+    inner, tables = found.get("victim"), found.get("wrap")
+    if not isinstance(inner, str) or not inner.strip():
+        raise SettingError(f'{path} names no victim; write victim = "..." at its top, as --victim takes it')
+    if is_defence_file(inner):
+        raise SettingError(f"{path}: victim is a file of this kind too, {inner!r}; write its [[wrap]] tables here")
+    if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):
+        raise SettingError(f'{path} has no [[wrap]] table; write one for each defence, with defence = "NAME" in it')
+    try:
+        return inner, [_read_table(one) for one in reversed(tables)]
+    except SettingError as error:
+        raise SettingError(f"{path}: {error}") from None
+
+
+def _read_table(table: Mapping[str, Any]) -> Layer:
+    """Read one [[wrap]] table; what follows a setting that needs no name (`detect` and its `by`) is that setting's."""
+    settings = {key.replace("-", "_"): value for key, value in table.items()}
+    layers, inner = parse(str(settings.pop("defence", "")))
+    if inner or len(layers) != 1:
+        known = ", ".join(WRAPPERS)
+        raise SettingError(f'a [[wrap]] table wants defence = "NAME" of {known}, got {table.get("defence")!r}')
+    name, typed = layers[0]
+    if name not in ALONE:
+        return _make_layer(name, {**read_settings(name, typed), **settings})
+    first = {ALONE[name]: settings.pop(ALONE[name])} if ALONE[name] in settings else {}
+    return read_layer(name, (*typed, *(f"{key}={_type(value)}" for key, value in {**first, **settings}.items())))
+
+
+def _type(value: Any) -> str:
+    """Write a value as it is typed in a line: lists with a plus between their items."""
+    if isinstance(value, list):
+        return "+".join(map(_type, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def read_layer(name: str, settings: tuple[str, ...]) -> Layer:
+    """Read one defence and its seed as they are typed."""
+    return _make_layer(name, read_settings(name, settings))
+
+
+def _make_layer(name: str, given: dict[str, Any]) -> Layer:
+    """Make one defence and its seed, None for `seed=fresh`: it draws anew at every ask."""
     seed = given.pop("seed", 0)
     if seed != "fresh" and (not isinstance(seed, int) or seed < 0):
         raise SettingError(f"{name}: seed must be a whole number or fresh, got {seed!r}")

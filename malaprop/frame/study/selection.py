@@ -231,6 +231,7 @@ def trained_on(victims: Collection[Any]) -> Iterator[tuple[str, str]]:
 
 def _inside(victim: str) -> Iterator[str]:
     """The models that a victim is made of, by what the user typed."""
+    from malaprop.frame.runs.wrap import is_defence_file, read_defence_file
     from malaprop.models.victims.ensemble import member_specs
 
     if victim.startswith("ensemble:"):
@@ -238,5 +239,7 @@ def _inside(victim: str) -> Iterator[str]:
             yield from _inside(member)
     elif victim.endswith(")") and "(" in victim and not Path(victim).exists():
         yield from _inside(victim.partition("(")[2].removesuffix(")"))
+    elif is_defence_file(victim) and Path(victim).expanduser().is_file():
+        yield from _inside(read_defence_file(Path(victim).expanduser())[0])
     else:
         yield victim

@@ -103,7 +103,7 @@ def refuse_checkpoint(name: str) -> None:
 
 def is_victim(name: str) -> bool:
     """Whether this names a victim that answers and is no more: a function, a server, an exported model, a wrapper."""
-    return ":" in name or "(" in name or name.endswith((".skops", ".onnx")) or Path(name).expanduser().is_dir()
+    return ":" in name or "(" in name or name.endswith((".skops", ".onnx", ".toml")) or Path(name).expanduser().is_dir()
 
 
 class Named(NamedTuple):

@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_victims import bert, words
 
+import malaprop as mp
 from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
+from malaprop.features.defending.purify import Purify
 from malaprop.features.defending.ranmask import RanMask
 from malaprop.features.defending.votes import poll
 from malaprop.frame.runs.defended import Counters, Defended
 from malaprop.frame.runs.victims import WRAPPERS, behind
 from malaprop.frame.runs.victims import victim as open_victim
-from malaprop.frame.runs.wrap import defend, method, parse
+from malaprop.frame.runs.wrap import defend, method, parse, read_defence_file
 from malaprop.papers.firebert.five import Five
 from malaprop.papers.firebert.fuse import Fuse
 from malaprop.papers.firebert.switch import Switch
@@ -248,6 +250,94 @@ def test_a_victim_behind_a_defence_can_be_typed_anywhere(tmp_path, monkeypatch):
     made = open_victim("fuse:samples=2(own_toy_model:predict)", device="cpu")
     assert isinstance(made, Defended)
     assert made.predict([("good film",)]) == pytest.approx(np.asarray([[0.2, 0.8]]), abs=1e-5)
+
+
+WRAPPED = """victim = "mine:predict"
+
+[[wrap]]
+defence = "purify"
+context = false
+real-words = false
+
+[[wrap]]
+defence = "ranmask"
+keep = 0.5
+samples = 4
+seed = 3
+"""
+
+
+def test_a_file_values_and_a_line_say_the_same_defences(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("from toy import predict\n")
+    (tmp_path / "victim.toml").write_text(WRAPPED)
+    monkeypatch.chdir(tmp_path)
+    line = open_victim("ranmask:keep=0.5:samples=4:seed=3(purify:context=false:real_words=false(mine:predict))")
+    file, path = open_victim("victim.toml"), open_victim(tmp_path / "victim.toml")
+    inner = Purify(context=False, real_words=False)
+    values = mp.defend(mp.defend("mine:predict", inner), RanMask(keep=0.5, samples=4), seed=3)
+    typed = mp.defend("mine:predict", "purify:context=false:real-words=false", "ranmask:keep=0.5:samples=4:seed=3")
+    for made in (file, path, values, typed):
+        assert made.name == line.name
+        assert made.predict(TEXTS) == pytest.approx(line.predict(TEXTS))
+    assert open_victim(line.name).predict(TEXTS) == pytest.approx(line.predict(TEXTS))  # a name can be typed again
+    assert open_victim("fuse:samples=2(victim.toml)").inside.name == line.name
+
+
+def test_seeds_of_defences_given_in_python():
+    fixed = mp.defend(toy.victim(), RanMask(samples=2), "randel:samples=2:seed=5", seed=1)
+    assert [fixed.seed, fixed.inside.seed] == [5, 1]
+    fresh = mp.defend(toy.victim(), "randel:samples=2", RanMask(samples=2), seed=None)
+    assert fresh.renews
+    assert fresh.inside.renews
+
+
+def test_lists_in_a_file_are_settings_of_a_detector(tmp_path):
+    path = tmp_path / "victim.toml"
+    path.write_text('victim = "x"\n[[wrap]]\ndefence = "detect"\nof = ["fgws", "rde"]\nby = "all"\nseed = 2\n')
+    inner, [(made, seed)] = read_defence_file(path)
+    assert (inner, made.by, seed) == ("x", "all:of=fgws+rde", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("victim = ", "is not TOML"),
+        ('[[wrap]]\ndefence = "five"\n', "names no victim"),
+        ('victim = "BERT"\n', r"has no \[\[wrap\]\] table"),
+        ('victim = "BERT"\nwrap = "five"\n', r"has no \[\[wrap\]\] table"),
+        ('victm = "BERT"\n', "no key is called 'victm'; did you mean victim"),
+        ('victim = "b.toml"\n[[wrap]]\ndefence = "five"\n', "is a file of this kind too"),
+        ('victim = "BERT"\n[[wrap]]\nsamples = 4\n', "wants defence = .NAME. of .*got None"),
+        ('victim = "BERT"\n[[wrap]]\ndefence = "purfy"\n', "got 'purfy'"),
+        ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nkep = 0.5\n', "no setting of ranmask is called 'kep'"),
+        ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nkeep = "much"\n', "wants a number for keep"),
+        ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nseed = -1\n', "seed must be a whole number or fresh"),
+    ],
+)
+def test_files_of_defences_that_are_refused(text, said, tmp_path):
+    path = tmp_path / "victim.toml"
+    path.write_text(text)
+    with pytest.raises(SettingError, match=said):
+        open_victim(str(path))
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (RanMask, r"RanMask is a class.*write RanMask\(\.\.\.\)"),
+        (3, "'3' is no defence"),
+        ("purfy", "no defence is called 'purfy'; did you mean purify"),
+        ("five(BERT)", "no defence is called 'BERT'"),
+    ],
+)
+def test_what_is_no_defence_in_python(thing, said):
+    with pytest.raises(SettingError, match=said):
+        mp.defend(toy.victim(), thing)
+
+
+def test_a_missing_file_of_defences_is_said(tmp_path):
+    with pytest.raises(SettingError, match="no such file"):
+        open_victim(str(tmp_path / "victim.toml"))
 
 
 @pytest.mark.parametrize("inside", [toy.victim, lambda: defend("five", words())])

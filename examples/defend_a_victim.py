@@ -1,0 +1,34 @@
+"""Put a victim behind two defences, each with settings of its own: as values of Python, and from a file of TOML.
+
+python examples/defend_a_victim.py
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from attack_a_function import EXAMPLES, predict
+
+import malaprop as mp
+from malaprop.features.defending.purify import Purify
+from malaprop.features.defending.ranmask import RanMask
+
+
+def main() -> None:
+    purified = mp.defend(predict, Purify(by="spell", context=False))
+    inside_out = mp.defend(purified, RanMask(keep=0.8, samples=16, vote="probabilities"), seed=3)
+
+    os.chdir(Path(__file__).parent)  # attack_a_function:predict is looked for in the working folder
+    from_file = mp.victim("victim.toml")
+    print(from_file.name)
+
+    texts = [text for text, _ in EXAMPLES]
+    print("the same answers:", (from_file.predict(texts) == inside_out.predict(texts)).all())
+    for name, victim in {"plain": predict, "purified": purified, "both": from_file}.items():
+        outcomes = mp.attack("keyboard", victim, EXAMPLES, seed=0)
+        print(f"{name}: attack success {mp.Summary.of(outcomes).success}")
+
+
+if __name__ == "__main__":
+    main()
