@@ -11,21 +11,21 @@ from pathlib import Path
 from attack_a_function import EXAMPLES, predict
 
 import malaprop as mp
-from malaprop.features.defending.purify import Purify
+from malaprop.features.defending.randel import RanDel
 from malaprop.features.defending.ranmask import RanMask
 
 
 def main() -> None:
-    purified = mp.defend(predict, Purify(by="spell", context=False))
-    inside_out = mp.defend(purified, RanMask(keep=0.8, samples=16, vote="probabilities"), seed=3)
+    masked = mp.defend(predict, RanMask(keep=0.8, samples=16, vote="probabilities"), seed=3)
+    both = mp.defend(masked, RanDel(samples=8))  # one call may name several defences, the innermost first
 
     os.chdir(Path(__file__).parent)  # attack_a_function:predict is looked for in the working folder
     from_file = mp.victim("victim.toml")
     print(from_file.name)
 
     texts = [text for text, _ in EXAMPLES]
-    print("the same answers:", (from_file.predict(texts) == inside_out.predict(texts)).all())
-    for name, victim in {"plain": predict, "purified": purified, "both": from_file}.items():
+    print("the same answers:", (from_file.predict(texts) == both.predict(texts)).all())
+    for name, victim in {"plain": predict, "masked": masked, "both": from_file}.items():
         outcomes = mp.attack("keyboard", victim, EXAMPLES, seed=0)
         print(f"{name}: attack success {mp.Summary.of(outcomes).success}")
 
