@@ -133,7 +133,7 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
     from malaprop.models.quiet import quietly
     from malaprop.models.tokens.wordpieces import WordPieces
     from malaprop.training.seeds import seeded
-    from malaprop.zoo.blocks.transformer import TransformerClassifier
+    from malaprop.zoo.finetune import TransformerClassifier
 
     tokenizer = _learned(shape.tokens, data)
     config = getattr(transformers, f"{shape.kind}Config")(

@@ -1,4 +1,9 @@
-"""BLEU (Papineni et al. 2002) as sacrebleu computes it by default: words cut as `13a`, cased, one reference."""
+"""BLEU and chrF of outputs against one reference each, as sacrebleu computes them by default.
+
+BLEU (Papineni et al. 2002) is cased and splits words as `13a`; chrF (Popović 2015) counts runs of one to six
+characters without white space. They are written out here because constraints of attacks use them, which must work
+without the extra that brings sacrebleu, and because intervals need the counts of single sentences.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-ORDER = 4
+ORDER = 4  # words of the longest n-gram of BLEU
+_RUN = 6  # characters of the longest run of chrF
+_WEIGHT = 4  # of recall against precision in chrF: beta is 2
 Counts = NDArray[np.int64]  # [sentence, 10]: words of the output, of the reference, then hits and totals by order
 _ENTITIES = (("<skipped>", ""), ("-\n", ""), ("\n", " "), ("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _MARK = re.compile(r"([{-~\[-` -&(-+:-@/])")
@@ -20,7 +27,7 @@ _AFTER, _BEFORE, _DASH = re.compile(r"([^0-9])([.,])"), re.compile(r"([.,])([^0-
 
 @lru_cache(maxsize=65_536)
 def words(text: str) -> tuple[str, ...]:
-    """A text cut as NIST's mteval-v13a does: marks stand alone, full stops and commas stay inside numbers."""
+    """Split a text as NIST's mteval-v13a does: marks stand alone, full stops and commas stay inside numbers."""
     for entity, mark in _ENTITIES:
         text = text.replace(entity, mark)
     text = _MARK.sub(r" \1 ", f" {text} ")
@@ -29,7 +36,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def counts(outputs: Sequence[str], references: Sequence[str]) -> Counts:
-    """What BLEU needs of each sentence; sums of rows give the figure of any set of them."""
+    """Count the matches that BLEU is made of, a row a sentence; summed rows give the figure of any set of sentences."""
     rows = [_count(words(out), words(ref)) for out, ref in zip(outputs, references, strict=True)]
     return np.asarray(rows, np.int64).reshape(-1, 2 + 2 * ORDER)
 
@@ -48,9 +55,9 @@ def _grams(found: tuple[str, ...], order: int) -> Counter[tuple[str, ...]]:
 
 
 def from_counts(summed: Sequence[int] | Counts, *, effective: bool = False) -> float:
-    """BLEU from 0 to 100; an order without a hit counts half, a quarter ... of one (exponential smoothing).
+    """Return BLEU, from 0 to 100; orders without a match count 1/2, 1/4, ... of one (exponential smoothing).
 
-    `effective` leaves out the orders for which the output is too short, as sentences are judged.
+    `effective` leaves out the orders for which the output is too short, as sacrebleu does for single sentences.
     """
     out, ref, *rest = (int(n) for n in summed)
     if not any(rest[:ORDER]):
@@ -70,21 +77,43 @@ def from_counts(summed: Sequence[int] | Counts, *, effective: bool = False) -> f
 
 
 def corpus(outputs: Sequence[str], references: Sequence[str]) -> float:
+    """Return the BLEU of all sentences together, from 0 to 100."""
     return from_counts(counts(outputs, references).sum(0))
 
 
 def sentence(output: str, reference: str) -> float:
+    """Return the BLEU of one sentence, from 0 to 100, over the orders that it is long enough for."""
     return from_counts(counts([output], [reference])[0], effective=True)
 
 
 def interval(found: Counts, seed: int = 0, times: int = 1000) -> tuple[float, float]:
-    """The middle 95% of BLEU over sets of sentences drawn anew (Koehn 2004)."""
-    drawn = resample_bleu(found, seed, times)
-    return float(np.percentile(drawn, 2.5)), float(np.percentile(drawn, 97.5))
+    """Return the 95% bootstrap interval of BLEU over resampled sets of sentences (Koehn 2004)."""
+    scores = resample_bleu(found, seed, times)
+    return float(np.percentile(scores, 2.5)), float(np.percentile(scores, 97.5))
 
 
 def resample_bleu(found: Counts, seed: int = 0, times: int = 1000) -> NDArray[np.float64]:
-    """BLEU of each drawn set; two systems on the same sentences are drawn alike, so their figures can be paired."""
+    """Return BLEU of each bootstrap sample; one seed draws the same sentences for all systems, so figures pair."""
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(found), size=(times, len(found)))
     return np.asarray([from_counts(found[pick].sum(0)) for pick in picks])
+
+
+def chrf(output: str, reference: str) -> float:
+    """Return chrF of one sentence, from 0 to 100; lengths of which one of the texts has no run are left out."""
+    precision = recall = 0.0
+    used = 0
+    for ours, theirs in zip(_count_runs(output), _count_runs(reference), strict=True):
+        if ours and theirs:
+            hits = (ours & theirs).total()
+            precision, recall, used = precision + hits / ours.total(), recall + hits / theirs.total(), used + 1
+    if not used or not precision + recall:
+        return 0.0
+    return 100 * (1 + _WEIGHT) * precision * recall / (_WEIGHT * precision + recall) / used
+
+
+@lru_cache(maxsize=4096)
+def _count_runs(text: str) -> tuple[Counter[str], ...]:
+    """Count each run of characters, one counter for each length."""
+    bare = "".join(text.split())
+    return tuple(Counter(bare[i : i + n] for i in range(len(bare) - n + 1)) for n in range(1, _RUN + 1))

@@ -1,10 +1,12 @@
-"""The one training loop: phases of steps, looks at what was held out, the best weights kept, exact resume."""
+"""The one training loop: stages of steps, evaluations on held-out data, the best weights kept, exact resume."""
 
 from __future__ import annotations
 
 import math
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,10 +14,69 @@ import torch
 from torch import Tensor
 
 from malaprop.core.errors import SettingError
-from malaprop.training.bar import progress_bar
-from malaprop.training.cuda_graph import RepeatedStep
 from malaprop.training.state import TrainingFolder, TrainingState
 from malaprop.training.task import Assessment, Figures, Stage, Sums, TrainingStep, TrainingTask, WeightedLoss
+
+_ONE_BY_ONE = 3  # steps before the graph: libraries choose their kernels, and optimisers make their state
+
+
+class RepeatedStep:
+    """Does the work it is given; on a GPU as a graph that was recorded at the fourth step.
+
+    The work must be the same at every call: no number that changes, no tensor but those it was recorded with, no look
+    at a value. What it gives lies in the same tensors every time.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._done = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._figures: Figures = {}
+
+    def __call__(self, work: Callable[[], Figures]) -> Figures:
+        if self._device.type != "cuda":
+            return work()
+        with torch.cuda.device(self._device):
+            if self._graph is None and self._done < _ONE_BY_ONE:
+                self._done += 1
+                return self._work_aside(work)
+            if self._graph is None:
+                self._graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self._graph):  # records the work and does none of it
+                    self._figures = work()
+            self._graph.replay()
+            return self._figures
+
+    def _work_aside(self, work: Callable[[], Figures]) -> Figures:
+        """On a stream of its own, as gradients of a graph may not wait for the usual one."""
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            figures = work()
+        torch.cuda.current_stream().wait_stream(aside)
+        return figures
+
+
+@contextmanager
+def progress_bar(title: str, quiet: bool) -> Iterator[Callable[[float, float], None]]:
+    """Shows a share from 0 to 1 and a loss; where there is no terminal, nothing."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda progress, loss: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=1.0, loss=math.nan)
+        yield lambda share, loss: progress.update(task, completed=share, loss=loss)
+
 
 _GLANCE = 1.0  # seconds between two glances at the loss; each waits for the device
 Listen = Callable[[TrainingStep, Assessment], None]

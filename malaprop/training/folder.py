@@ -1,15 +1,19 @@
-"""The folder of a model, which appears whole or not at all."""
+"""The folder of a model: it appears whole or not at all, and a finished model is never overwritten by another."""
 
 from __future__ import annotations
 
 import errno
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from malaprop.core.errors import SettingError
 from malaprop.core.partial_files import find_partial_files, partial_path
+from malaprop.core.settings import first_difference, plain
+from malaprop.core.whole_files import write_whole
 from malaprop.training.card import ROLES
 
 
@@ -54,3 +58,29 @@ def check_target(target: Path, role: str = "classifier") -> None:
     known = ROLES[role]
     if target.exists() and not (target.is_dir() and ((target / known.file).is_file() or not any(target.iterdir()))):
         raise SettingError(f"{target} is there and is no {known.noun}; name another folder")
+
+
+FILE = "training.json"
+
+
+def refuse_other(folder: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Raises where the finished model in a folder was trained otherwise, naming the first setting that differs."""
+    made, held = (json.loads(json.dumps(plain(table))) for table in (ours, theirs))
+    if (difference := first_difference(made, held)) is not None:
+        raise SettingError(f"{folder} holds a finished model: {difference}; name another folder, or delete that one")
+
+
+def keep_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
+    """What a finished model was made with, beside it."""
+    write_whole(folder / FILE, json.dumps(plain(recipe), ensure_ascii=False) + "\n")
+
+
+def check_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
+    """Raises where the model in a folder was made with another recipe, or does not say with which."""
+    try:
+        held = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise SettingError(
+            f"{folder} holds a finished model that does not say how it was trained; name another folder, or delete it"
+        ) from None
+    refuse_other(folder, recipe, held)

@@ -1,10 +1,11 @@
-"""At which pace parameters learn: rate, warm-up, decay, clipping; and who takes the steps."""
+"""How parameters learn: rate, warm-up, decay, clipping, the optimizer's steps, and running means of weights."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -142,3 +143,14 @@ class ParameterGroup:
             place, _, key = label.partition("|")
             held.setdefault(int(place), {})[key] = tensor
         self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": held})
+
+
+@torch.no_grad()
+def follow(slow: nn.Module, fast: nn.Module, average: float, step: int) -> None:
+    """Leaves the share `average` of the slow weights as it is, less in the first steps."""
+    share = 1 - min(average, (1 + step) / (10 + step))
+    torch._foreach_lerp_(_floats(slow), _floats(fast), share)
+
+
+def _floats(net: nn.Module) -> list[Tensor]:
+    return [t for t in chain(net.parameters(), net.buffers()) if t.is_floating_point()]

@@ -76,7 +76,7 @@ def _source(spec: ZooSpec) -> str:
     start = spec.start
     if start is None or start in ("minilm", "mpnet", "glove"):
         return store.key(start) if start else ""
-    from malaprop.zoo.pretrain import cache as card
+    from malaprop.zoo.pretrain import kinds as card
 
     folder = card.found(start)
     return sha256((folder / card.CARD).read_bytes()).hexdigest()[:12] if folder else ""

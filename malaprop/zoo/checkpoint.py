@@ -17,7 +17,7 @@ from malaprop.zoo.names import ZooSpec, network
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from malaprop.models.tokens.openvocab import OpenVocab
+    from malaprop.models.tokens.vocab import OpenVocab
 
 CARD = ROLES["classifier"].file
 _FROZEN = "embedding.elmo."  # weights that did not learn here; two bytes each hold them exactly

@@ -1,4 +1,4 @@
-"""Fine-tuning: a pre-trained transformer with a classifier on top, written so that transformers reads it as well."""
+"""Fine-tuning of a pre-trained transformer with a classifier on top, in a folder that transformers reads as well."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from malaprop.assets import store
 from malaprop.assets.folders import offline
@@ -15,17 +16,55 @@ from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
 from malaprop.core.victim import Fields
 from malaprop.models.folder import FINE_TUNED
+from malaprop.models.padded_rows import within
 from malaprop.models.quiet import quietly
+from malaprop.models.scorers.plain import attended, second_segment
 from malaprop.models.tokens.wordpieces import WordPieces
 from malaprop.training.card import OWN, Card, holds, read_card, write_card
 from malaprop.training.folder import appearing
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.zoo import names as zoo
-from malaprop.zoo.blocks.transformer import TransformerClassifier
 from malaprop.zoo.names import ZooSpec
-from malaprop.zoo.pretrain import cache as pretrained
+from malaprop.zoo.pretrain import kinds as pretrained
 from malaprop.zoo.training import Rows
+
+
+class TransformerClassifier(nn.Module):
+    """`separator` is the token behind which the second segment begins; None: the model knows no segments."""
+
+    def __init__(self, model: Any, separator: int | None = None) -> None:
+        super().__init__()
+        self.model = model
+        self.separator = separator
+
+    @property
+    def embedding(self) -> nn.Module:
+        """The table of its pieces, before places and segments are added."""
+        table: nn.Module = self.model.get_input_embeddings()
+        return table
+
+    def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
+        return attended(self.model, separator=self.separator)(ids, lengths)
+
+    def from_vectors(
+        self, vectors: Float[Tensor, "batch token dim"], ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch label"]:
+        """As `blocks.offers.Shows` says."""
+        inside = within(lengths, ids.shape[1]).long()
+        more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
+        logits: Tensor = self.model(inputs_embeds=vectors, attention_mask=inside, **more).logits
+        return logits
+
+    def states(
+        self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch token dim"], ...]:
+        """As `blocks.offers.Shows` says; with places and segments in the first."""
+        inside = within(lengths, ids.shape[1]).long()
+        more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
+        found = self.model(input_ids=ids, attention_mask=inside, output_hidden_states=True, **more)
+        return tuple(state * inside[..., None] for state in found.hidden_states)
+
 
 _TOKENIZER = (
     "tokenizer.json",

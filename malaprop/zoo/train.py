@@ -1,4 +1,4 @@
-"""Trains a model of the zoo and writes it to a folder."""
+"""Training of a model of the zoo, from the texts of a dataset to its folder."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import nn
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError, plain
-from malaprop.core.example import PAIR
+from malaprop.core.example import PAIR, Example
 from malaprop.core.victim import Fields
-from malaprop.models.tokens.vocab import PAD, SPECIAL, Vocab
+from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.tokens.vocab import PAD, SPECIAL, UNK, OpenVocab, Vocab
 from malaprop.training.card import Card, read_card, stamp
-from malaprop.training.finished_folder import check_recipe, keep_recipe
-from malaprop.training.folder import check_target
+from malaprop.training.folder import check_recipe, check_target, keep_recipe
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.training.state import TrainingFolder
@@ -30,7 +30,38 @@ from malaprop.zoo.checkpoint import open_vocabulary
 from malaprop.zoo.names import RANDOM_DIM, ZooSpec
 from malaprop.zoo.start_vectors import check_width, starting
 from malaprop.zoo.training import FittedClassifier, Hooks, Rows, Training, fit, judge
-from malaprop.zoo.word_rows import WordRows
+
+
+class WordRows(NamedTuple):
+    """`vocab` is that of the training texts; numbers beyond it are the words of `more`, in their order."""
+
+    vocab: Vocab
+    more: list[str]
+    parts: tuple[Rows, Rows, Rows]  # to train on, to choose by, to judge by
+
+    @classmethod
+    def of(cls, data: Splits, least: int = 1) -> WordRows:
+        """Words that were seen less often than `least` times in training are unknown, there and later."""
+        vocab = Vocab.build((value for e in data.train for value in e.fields.values()), least=least)
+        opened = OpenVocab(vocab)
+        parts = [_rows(part, opened) for part in (data.train, data.held_out, data.test)]
+        return cls(vocab, opened.words[len(vocab) :], (parts[0], parts[1], parts[2]))
+
+    def closed(self, limit: int) -> list[Rows]:
+        """The rows for a model that knows the vocabulary alone."""
+        known = len(self.vocab)
+        return [Rows(Ragged.of(p.tokens).cut(limit).capped(known, UNK), p.labels) for p in self.parts]
+
+    def open(self, limit: int, vocab: OpenVocab) -> list[Rows]:
+        """The rows for a model that reads any word, whose numbers `vocab` learns."""
+        for word in self.more:
+            vocab.number(word)
+        return [Rows(Ragged.of(p.tokens).cut(limit), p.labels) for p in self.parts]
+
+
+def _rows(examples: Sequence[Example], vocab: OpenVocab) -> Rows:
+    encoded = vocab.encode([tuple(e.fields.values()) for e in examples])
+    return Rows(Ragged.of(encoded), [e.label for e in examples])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +305,7 @@ class _Words:
             embedding.weight.data.copy_(fresh)
 
     def _from_elmo(self, spec: ZooSpec, data: Splits) -> None:
-        from malaprop.zoo.pretrain import cache as pretrained
+        from malaprop.zoo.pretrain import kinds as pretrained
         from malaprop.zoo.pretrain.elmo import load_elmo
 
         folder = pretrained.found("elmo")

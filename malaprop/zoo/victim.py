@@ -1,4 +1,4 @@
-"""A model of the zoo that reads words or their characters, from its folder, on the fast path."""
+"""A word or character model of the zoo, read from its folder as a victim with its fast scorer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import torch
 from malaprop.core.gradient import Gradients
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.inside.attention import WordAttention
-from malaprop.models.inside.network import InsightNetwork
-from malaprop.models.inside.states import WordStates
+from malaprop.models.inside import FirstLayer, InsightNetwork, WordAttention, WordStates, split_heads
 from malaprop.models.scorers import Scorer
-from malaprop.models.tokens.openvocab import OpenVocab
 from malaprop.models.tokens.padding import ZeroWords
 from malaprop.models.tokens.splice import Frame
-from malaprop.models.tokens.vocab import PAD, UNK, UNKNOWN, Vocab
+from malaprop.models.tokens.vocab import PAD, UNK, UNKNOWN, OpenVocab, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.zoo import checkpoint
 from malaprop.zoo.blocks.charwords import CharWords
@@ -26,8 +23,7 @@ from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.blocks.kim import Channels, Windows, folded
 from malaprop.zoo.blocks.lstm import WordLSTM
 from malaprop.zoo.blocks.pairs import Average
-from malaprop.zoo.blocks.selfattention import SelfAttention
-from malaprop.zoo.first_layer import of_encoder
+from malaprop.zoo.blocks.selfattention import EncoderLayer, SelfAttention
 from malaprop.zoo.gradients.character_edits import CharGradients
 from malaprop.zoo.names import ZooSpec
 from malaprop.zoo.scorers.average import AverageEdits
@@ -99,7 +95,7 @@ def _states(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device
     encoder = model.encoder if isinstance(model, Classifier) else None
     if isinstance(encoder, SelfAttention):
         return WordStates(
-            layout=layout, read=read, below=1, first=lambda: of_encoder(encoder), device=device
+            layout=layout, read=read, below=1, first=lambda: read_encoder_layer(encoder), device=device
         )  # places are added
     return WordStates(layout=layout, read=read, device=device)
 
@@ -116,3 +112,11 @@ def _scorer(model: torch.nn.Module) -> Scorer | None:
     if isinstance(model, WordLSTM) and not len(model.above):
         return LstmEdits(model=model)
     return None
+
+
+def read_encoder_layer(encoder: SelfAttention) -> FirstLayer:
+    """Of a Transformer of the zoo."""
+    layer = encoder.stack[0]
+    assert isinstance(layer, EncoderLayer)
+    query, key, _ = layer.mixed.weight.chunk(3)
+    return split_heads(query, key, layer.mixed.bias.chunk(3)[0], layer.heads)

@@ -37,7 +37,7 @@ from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.drive import drive
-from malaprop.models import chrf
+from malaprop.models import bleu
 
 
 def trial(text: str, *rules, **parts) -> Trial:
@@ -124,7 +124,7 @@ def test_chrf_is_sacrebleus():
         ("", "y"),
         ("Ünï cödé", "Unï code!"),
     ]:
-        assert chrf.sentence(one, two) == pytest.approx(metric.sentence_score(one, [two]).score)
+        assert bleu.chrf(one, two) == pytest.approx(metric.sentence_score(one, [two]).score)
 
 
 def test_character_edits_as_a_share():

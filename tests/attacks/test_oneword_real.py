@@ -11,7 +11,7 @@ from malaprop.core.example import number
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.runs.local import run
 from malaprop.models.gradients.layout import ByParts
-from malaprop.models.inside.attention import WordAttention
+from malaprop.models.inside import WordAttention
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import SEP, UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim

@@ -11,7 +11,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.text import Text, Words
 from malaprop.frame.runs.load_victim import wrap
 from malaprop.models.gradients.layout import ByParts
-from malaprop.models.inside.attention import WordAttention
+from malaprop.models.inside import WordAttention
 from malaprop.models.tokens.splice import Frame
 from malaprop.zoo.blocks.attentive import bilstm_attention
 from malaprop.zoo.blocks.selfattention import transformer

@@ -15,7 +15,7 @@ from malaprop.core.variants import Variants
 from malaprop.frame.runs.load_victim import wrap
 from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.gradients.layout import ByParts
-from malaprop.models.inside.attention import WordAttention
+from malaprop.models.inside import WordAttention
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.training.seeds import seeded

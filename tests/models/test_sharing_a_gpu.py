@@ -7,8 +7,7 @@ from malaprop.core.errors import SettingError
 from malaprop.frame.runs.victims import device_of
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.models.tokens import batches
-from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu, sleep_while_waiting
-from malaprop.models.tokens.to_device import copy_to_host
+from malaprop.models.tokens.batches import bounds_for, copy_to_host, crowded, share_gpu, sleep_while_waiting
 
 GIB = 1 << 30
 CUDA = torch.device("cuda")

@@ -12,7 +12,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.text import Text, Words
 from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.models.gradients.layout import ByParts
-from malaprop.models.inside.states import WordStates
+from malaprop.models.inside import WordStates
 from malaprop.models.tokens.splice import Frame
 
 LETTERS = "abcdefgh"

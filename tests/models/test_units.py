@@ -11,10 +11,9 @@ from malaprop.attacks.candidates.unseen import swap_unseen
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.tokens.joins import best_join, join
+from malaprop.models.tokens.joins import Units, best_join, join
 from malaprop.models.tokens.pieces import Cut, at_breaks
 from malaprop.models.tokens.splice import Frame, splice
-from malaprop.models.tokens.units import Units
 
 pytest.importorskip("transformers")
 import tiny_folders as tiny

@@ -9,7 +9,7 @@ import pytest
 
 from malaprop.assets.sentencepieces import convert, read
 from malaprop.core.errors import AssetError
-from malaprop.models.encoders.useencoder import UniversalEncoder
+from malaprop.models.encoders.encoder import UniversalEncoder
 
 PIECES = ["<unk>", "<s>", "</s>", "\u2581", "\u2581good", "\u2581film", "s", "\u2581bad"]
 ORDERS = {2: 0, 3: 1, 5: 2}

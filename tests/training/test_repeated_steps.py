@@ -10,9 +10,8 @@ from torch import nn
 from malaprop.papers.natural.models.imageplan import ImagePlan
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import ImageWork, train
-from malaprop.training import cuda_graph as repeat
-from malaprop.training.cuda_graph import RepeatedStep
-from malaprop.training.fit import fit
+from malaprop.training import fit as repeat
+from malaprop.training.fit import RepeatedStep, fit
 from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import seeded
 from malaprop.training.task import GradientLoss, Stage, TrainingTask

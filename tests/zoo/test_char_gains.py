@@ -11,8 +11,7 @@ from torch.nn import functional
 from malaprop.core.errors import CapabilityError
 from malaprop.core.gradient import Aim
 from malaprop.models.gradients.backward import differentiable
-from malaprop.models.tokens.openvocab import BEGIN, BLANK, END, NOTHING, OTHER
-from malaprop.models.tokens.vocab import Vocab
+from malaprop.models.tokens.vocab import BEGIN, BLANK, END, NOTHING, OTHER, Vocab
 from malaprop.zoo.blocks.charcnn import charcnn_lstm
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.blocks.cnn import WordCNN

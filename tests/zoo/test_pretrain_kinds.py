@@ -16,8 +16,8 @@ from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.models.quiet import quietly
 from malaprop.training.card import read_card
 from malaprop.zoo.blocks.elmo import spell
-from malaprop.zoo.pretrain import adapters, job
-from malaprop.zoo.pretrain import cache as card
+from malaprop.zoo.pretrain import job, masked
+from malaprop.zoo.pretrain import kinds as card
 from malaprop.zoo.pretrain.elmo import load_elmo
 from malaprop.zoo.pretrain.masking import Masking, Symbols
 
@@ -307,9 +307,9 @@ def test_an_adapter_alone_makes_the_trained_model_of_the_published_encoder(tmp_p
         quiet=True,
     )
     assert about.figures["masked_perplexity"] < about.figures["perplexity_unigram"]
-    assert (folder / adapters.FILE).stat().st_size < (folder / "model.safetensors").stat().st_size / 2
+    assert (folder / masked.ADAPTERS).stat().st_size < (folder / "model.safetensors").stat().st_size / 2
     published, trained = load_numpy(start / "model.safetensors"), load_numpy(folder / "model.safetensors")
-    made = merge_adapter(published, read_adapter(folder / adapters.FILE))
+    made = merge_adapter(published, read_adapter(folder / masked.ADAPTERS))
     assert any((trained[f"bert.{name}"] != rows).any() for name, rows in published.items())
     assert set(trained) <= set(made)
     assert all(np.allclose(made[name], rows, atol=0.02) for name, rows in trained.items())

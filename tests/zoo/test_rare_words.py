@@ -10,8 +10,7 @@ from malaprop.models.tokens.vocab import UNK
 from malaprop.training.splits import Splits
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
-from malaprop.zoo.train import TrainingInput, change_training, check_settings, train
-from malaprop.zoo.word_rows import WordRows
+from malaprop.zoo.train import TrainingInput, WordRows, change_training, check_settings, train
 
 
 @pytest.fixture

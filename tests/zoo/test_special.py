@@ -12,8 +12,8 @@ from malaprop.models.tokens.vocab import SEP, UNK, Vocab
 from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.blocks.kim import Channels, Limited, folded, kim_cnn
+from malaprop.zoo.blocks.pairs import sides
 from malaprop.zoo.blocks.selfattention import transformer
-from malaprop.zoo.blocks.sides import sides
 from malaprop.zoo.special_models import SPECIAL_MODELS, Reads, special
 from malaprop.zoo.training import Rows, Training, fit, judge
 

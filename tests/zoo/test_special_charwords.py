@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.text import BREAK
-from malaprop.models.tokens.openvocab import BEGIN, BLANK, END, OTHER, OpenVocab
-from malaprop.models.tokens.vocab import SEP, UNK, Vocab
+from malaprop.models.tokens.vocab import BEGIN, BLANK, END, OTHER, SEP, UNK, OpenVocab, Vocab
 from malaprop.zoo.blocks.charwords import CharWords
 
 TEXTS = ["good film", "bad film", "a good bad idea"]

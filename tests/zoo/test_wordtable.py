@@ -19,8 +19,8 @@ from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.blocks.lstm import WordLSTM
 from malaprop.zoo.scorers.cnn import CnnEdits
+from malaprop.zoo.scorers.edits import WordTable
 from malaprop.zoo.scorers.lstm import LstmEdits
-from malaprop.zoo.scorers.wordtable import WordTable
 
 TEXTS = ["the good film was very good indeed and long", "a bad one that we saw to the very end"]
 

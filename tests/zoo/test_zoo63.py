@@ -24,8 +24,7 @@ from malaprop.zoo import start_vectors as starts
 from malaprop.zoo.names import ZooSpec
 from malaprop.zoo.pretrain.job import pretrain
 from malaprop.zoo.special_models import SPECIAL_MODELS
-from malaprop.zoo.train import TrainingInput, check_settings, train
-from malaprop.zoo.word_rows import WordRows
+from malaprop.zoo.train import TrainingInput, WordRows, check_settings, train
 
 TEXTS = [
     (f"the {w} dog {'bone' if i % 3 else 'sea'} {w} .", y) for i in range(26) for y, w in enumerate(("ship", "rain"))

@@ -143,9 +143,9 @@ class ChrfFloor:
 
     def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
         yield from ()  # a generator like its siblings, though it asks nothing
-        from malaprop.models import chrf
+        from malaprop.models import bleu
 
-        return _reach(trial, texts, chrf.sentence, self.floor)
+        return _reach(trial, texts, bleu.chrf, self.floor)
 
 
 def _check(name: str, floor: float) -> None:

@@ -21,7 +21,7 @@ from malaprop.data.base import Dataset
 from malaprop.features.explain.record import AttentionLayer, AttentionModel, AttentionRecord, AttentionSight, Row
 from malaprop.features.explain.variation import Movement, column, mean, pooled_variation, variation
 from malaprop.frame.records.outcome import Outcome
-from malaprop.models.inside.attention import Maps, WordAttention
+from malaprop.models.inside import Maps, WordAttention
 
 Pair = tuple[Text, Text]
 _SHOWN = (Capability.STATES, Capability.ATTENTION, Capability.EMBEDDINGS)

@@ -15,7 +15,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.features.explain.record import AttentionMean
 from malaprop.models.embeddings import L1
-from malaprop.models.inside.states import WordStates
+from malaprop.models.inside import WordStates
 
 Z95 = 1.959964  # the normal's 97.5% point
 

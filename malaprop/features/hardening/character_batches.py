@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from malaprop.models.tokens.openvocab import NOTHING
+from malaprop.models.tokens.vocab import NOTHING
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.gradients.characters import through, windows
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.features.hardening.character_batches import Signs
-from malaprop.models.tokens.openvocab import BETWEEN, OTHER
+from malaprop.models.tokens.vocab import BETWEEN, OTHER
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.gradients.characters import symbols
 

@@ -18,8 +18,8 @@ from malaprop.core.victim import Fields
 from malaprop.features.hardening.character_batches import Signs, spelling
 from malaprop.features.hardening.character_models import check_share, counts, usable_in
 from malaprop.models.padded_rows import fill_empty_rows
-from malaprop.models.tokens.openvocab import BETWEEN, OTHER, OpenVocab
 from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.tokens.vocab import BETWEEN, OTHER, OpenVocab
 from malaprop.training.splits import Splits
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.gradients.characters import plain_words, score_respelled

@@ -13,7 +13,7 @@ from malaprop.core.text import Text, Words
 from malaprop.features.playground.victim_thread import Make, VictimThread
 
 if TYPE_CHECKING:
-    from malaprop.models.inside.attention import Maps, WordAttention
+    from malaprop.models.inside import Maps, WordAttention
 
 SHOWN = 60  # words of a text whose map is drawn
 _HEADS = 12  # more heads than these over all layers are shown as the mean of each layer

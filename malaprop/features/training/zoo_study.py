@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from malaprop.training.card import Card
     from malaprop.training.splits import Splits
     from malaprop.zoo.names import ZooSpec
-    from malaprop.zoo.word_rows import WordRows
+    from malaprop.zoo.train import WordRows
 
 SPECIAL = 64  # in the place of a number, of models that the paper's table does not have
 
@@ -74,7 +74,7 @@ class Zoo:
     @cached_property
     def words(self) -> WordRows:
         """The texts as numbers, made once for all models that read words."""
-        from malaprop.zoo.word_rows import WordRows
+        from malaprop.zoo.train import WordRows
 
         return WordRows.of(self.texts, int(self.study.beginning.settings.get("least", 1)))
 

@@ -72,7 +72,7 @@ def _language_model(
     name: str, typed: Mapping[str, str], *, device: str, precision: str, quiet: bool = False, **options: Any
 ) -> Victim:
     """A causal model of this machine, or one behind a server, asked with a prompt."""
-    from malaprop.models.llm.prompt_settings import Asking, split_asking
+    from malaprop.models.llm.template import Asking, split_asking
 
     kind, _, source = name.partition(":")
     if kind == "causal":
@@ -145,7 +145,7 @@ def _load(name: str, *, device: str, precision: str, data: str, read: Read | Non
 
 def _hub(name: str, device: str, precision: str) -> Victim:
     try:
-        from malaprop.models.victims.hub import hub_name
+        from malaprop.models.victims.options import hub_name
 
         known = hub_name(name)
     except ImportError:
@@ -402,7 +402,7 @@ def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str |
         raise VictimError(f"{type(thing).__name__} needs its tokenizer; pass it as the second argument")
     if type(model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
         from malaprop.models.llm.load import wrap_causal
-        from malaprop.models.llm.prompt_settings import Asking, split_asking
+        from malaprop.models.llm.template import Asking, split_asking
 
         asked, rest = split_asking(options)
         moved = model if device is None else model.to(device)

@@ -146,7 +146,7 @@ def train_named(
     `name` is a model of the zoo, or the folder of a transformers classifier, which is trained further. `listen` hears
     of every epoch.
     """
-    from malaprop.training.finished_folder import FILE as RECIPE
+    from malaprop.training.folder import FILE as RECIPE
     from malaprop.zoo.checkpoint import is_checkpoint
     from malaprop.zoo.train import InTheLoop, train
     from malaprop.zoo.training import Hooks

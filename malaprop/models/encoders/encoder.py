@@ -1,10 +1,11 @@
-"""SentenceEncoder: sentences as unit vectors, near where the meaning is."""
+"""Sentence encoders: MiniLM, MPNet and the Universal Sentence Encoder map sentences to unit vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,14 +14,62 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
+from torch.nn import functional as F
 
+from malaprop.assets.download import digest
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
-from malaprop.models.encoders.sketching import Sketch, worthwhile
 from malaprop.models.folder import fingerprint
 from malaprop.models.quiet import quietly
+from malaprop.models.scorers.bertweights import BertLayer, Norm
+from malaprop.models.scorers.prepacked import can_prepack
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.wordpieces import WordPieces
+
+
+def worthwhile(device: torch.device) -> bool:
+    """Whether the processor multiplies bf16 numbers faster than fp32 ones."""
+    if device.type != "cpu":
+        return False
+    known: list[Any] = [getattr(torch.cpu, f"_is_{kind}_supported", None) for kind in ("avx512_bf16", "amx_tile")]
+    return any(asked is not None and asked() for asked in known)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketch:
+    """The layers in bf16; embeddings, their norm and the mean over the tokens in fp32, where the error would begin."""
+
+    words: Float[Tensor, "vocab dim"]
+    places: Float[Tensor, "place dim"]
+    norm: Norm
+    layers: list[BertLayer]
+    heads: int
+
+    @classmethod
+    def of(cls, model: Any) -> Sketch:
+        """Of a transformers BertModel."""
+        read = model.embeddings
+        layers = [BertLayer.of(layer, dtype=torch.bfloat16) for layer in model.encoder.layer]
+        return cls(
+            words=read.word_embeddings.weight.detach(),
+            places=(read.position_embeddings.weight + read.token_type_embeddings.weight[0]).detach(),
+            norm=Norm.of(read.LayerNorm, dtype=torch.float32),
+            layers=[layer.prepacked() for layer in layers] if can_prepack() else layers,
+            heads=int(model.config.num_attention_heads),
+        )
+
+    def states(
+        self, ids: Int[Tensor, "batch token"], inside: Bool[Tensor, "batch token"]
+    ) -> Float[Tensor, "batch token dim"]:
+        """The last states; those of padding mean nothing."""
+        mask = None if bool(inside.all()) else inside[:, None, None]
+        x = self.norm(F.embedding(ids, self.words) + self.places[: ids.shape[1]]).bfloat16()
+        for layer in self.layers:
+            q, k, v = layer.mixed(x).view(*ids.shape, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+            seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            x = layer.after(x, seen.transpose(1, 2).flatten(2))
+        return x.float()
+
 
 States = Callable[[Tensor, Tensor], Tensor]  # ids and which of them are no padding to the last states
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
@@ -125,7 +174,91 @@ def open_encoder(name: str = "minilm", *, device: str = "cpu") -> Encoder:
     from malaprop.assets import store
 
     if name == "use":
-        from malaprop.models.encoders.useencoder import UniversalEncoder
-
         return UniversalEncoder(store.locate(name), device=device)
     return SentenceEncoder(store.locate(name), device=device)
+
+
+_ORDERS = ((2, 0), (3, 1), (5, 2))  # tokens that a convolution sees, and how many of them stand before its own
+_CHUNKS = 17  # tables that the word vectors are kept in; token i is row i // 17 of table i % 17
+_UNKNOWN, _BEGIN, _END = 0, 1, 2
+_BOUNDS = Bounds(rows=1024, tokens=1 << 14, waste=1.0)
+
+
+class UniversalEncoder:
+    """Word vectors, and convolutions over 2, 3 and 5 of them, summed over a text and put through a deep network.
+
+    The numbers come in 8 bits a word vector; the rest is float32. Its vectors have 512 numbers and length one.
+    """
+
+    dim = 512
+
+    def __init__(self, folder: Path, *, device: str = "cpu") -> None:
+        from tokenizers import Tokenizer
+
+        self.device = torch.device(device)
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.fingerprint = digest(folder / "weights.npz")[:16]
+        try:
+            with np.load(folder / "weights.npz", allow_pickle=False) as file:
+                held = {name: file[name] for name in file.files}
+            chunks = np.stack([held.pop(f"q{i + 1}") for i in range(_CHUNKS)], 1)
+        except (OSError, ValueError, KeyError) as error:
+            raise AssetError(f"{folder / 'weights.npz'} is damaged: {error}; run: malaprop fetch use") from None
+        self._table = torch.from_numpy(chunks.reshape(-1, chunks.shape[-1])).to(self.device)
+        self._held = {name: torch.from_numpy(np.asarray(value)).to(self.device) for name, value in held.items()}
+        self._eps = float(held["eps"])
+
+    @torch.inference_mode()
+    def encode(self, strings: Sequence[str]) -> Floats:
+        """Unit vectors [string, dim]; the product of two is their cosine."""
+        out = np.empty((len(strings), self.dim), np.float32)
+        if not len(strings):
+            return out
+        found = self.tokenizer.encode_batch(list(strings), add_special_tokens=False)
+        rows = [[_BEGIN, *(one.ids or [_UNKNOWN]), _END] for one in found]
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        for part in batches(lengths, _BOUNDS):
+            flat = np.fromiter(chain.from_iterable(rows[i] for i in part.tolist()), np.int64)
+            sizes = torch.from_numpy(lengths[part]).to(self.device)
+            out[part] = self._vectors(torch.from_numpy(flat).to(self.device), sizes).cpu().numpy()
+        return out
+
+    def _vectors(self, flat: Int[Tensor, " token"], sizes: Int[Tensor, " text"]) -> Float[Tensor, "text dim"]:
+        held = self._held
+        owner = torch.repeat_interleave(torch.arange(len(sizes), device=self.device), sizes)
+        chunk = flat % _CHUNKS
+        words = self._table[flat].float() * held["scale"][chunk, None] + held["lo"][chunk, None]
+        first = torch.cat([words @ held[f"proj{n}"] + held[f"proj_b{n}"] for n, _ in _ORDERS], 1)
+        scale, shift = (torch.cat([held[f"ln_{kind}{n}"] for n, _ in _ORDERS]) for kind in "gb")
+        sides = functional.layer_norm(first, [first.shape[1]], scale, shift, self._eps).chunk(len(_ORDERS), 1)
+        parts = [words, *(self._branch(side, owner, *order) for side, order in zip(sides, _ORDERS, strict=True))]
+        features = functional.layer_norm(
+            torch.cat(parts, 1), [sum(part.shape[1] for part in parts)], held["ln_g"], held["ln_b"], self._eps
+        )
+        total = torch.zeros(len(sizes), features.shape[1], device=self.device).index_add_(0, owner, features)
+        many = sizes[:, None].float()
+        mean = (total @ held["cnn_W"] + many * held["cnn_b"]) / many.sqrt()
+        inner = (mean @ held["p1"] + (mean @ held["d0"]).relu() @ held["d1"]).relu()
+        last = inner @ held["p3"] + (inner @ held["d2"]).relu() @ held["d3"]
+        return functional.normalize(last.tanh(), dim=1)
+
+    def _branch(
+        self, read: Float[Tensor, "token hidden"], owner: Int[Tensor, " token"], order: int, left: int
+    ) -> Float[Tensor, "token hidden"]:
+        """Two convolutions over `order` tokens of one text, each added to what it read."""
+        for layer in (1, 2):
+            seen = _windows(read, owner, order, left)
+            read = read + (seen @ self._held[f"w{layer}_{order}"] + self._held[f"b{layer}_{order}"]).relu()
+        return read
+
+
+def _windows(
+    read: Float[Tensor, "token hidden"], owner: Int[Tensor, " token"], order: int, left: int
+) -> Float[Tensor, "token window"]:
+    """What stands around each token, side by side; zeros beyond the ends of its text."""
+    count = len(read)
+    at = torch.arange(count, device=read.device)[:, None] + torch.arange(-left, order - left, device=read.device)
+    inside = (at >= 0) & (at < count)
+    at = at.clamp(0, count - 1)
+    inside &= owner[at] == owner[:, None]
+    return (read[at] * inside[..., None]).reshape(count, -1)

@@ -23,8 +23,7 @@ from malaprop.models.llm.label_tree import LabelTree
 from malaprop.models.llm.prefix_cache import EMPTY, CachedPrefix, PrefixCache, Request, can_share, count_common
 from malaprop.models.llm.template import Template, chat_of, check_fields
 from malaprop.models.precision import ROUNDING, full_precision
-from malaprop.models.tokens.batches import Bounds, batches
-from malaprop.models.tokens.to_device import PendingScores, copy_to_host
+from malaprop.models.tokens.batches import Bounds, PendingScores, batches, copy_to_host
 from malaprop.models.victims.strings import shorten_text
 
 SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes

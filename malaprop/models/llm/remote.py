@@ -16,13 +16,11 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
 from malaprop.core.victim import ANSWERS, NO_LABEL, Fields, in_fields
-from malaprop.models.llm.prompt_settings import Asking
 from malaprop.models.llm.replies import count_usage, find_label, is_plausible, parse, read_reply, weigh_top
-from malaprop.models.llm.template import Template, check_fields
+from malaprop.models.llm.template import Asking, Template, check_fields
 from malaprop.models.victims.endpoint import OPENAI_KEY_ENV, Endpoint, RefusedError
-from malaprop.models.victims.requests import RemoteVictim, RequestCrew
+from malaprop.models.victims.requests import LETTERS, Fare, RemoteVictim, RequestCrew, Toll, estimate_tokens
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.toll import LETTERS, Fare, Toll, estimate_tokens
 
 Road = Literal["auto", "top", "echo", "text"]
 _ROADS = ("auto", "top", "echo", "text")

@@ -1,4 +1,4 @@
-"""Batches: rows of like length together, as many as the device holds well."""
+"""Batches of rows of similar length, as large as the device holds, and the way of their scores back to the host."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
@@ -117,3 +119,28 @@ def batches(length: Ints, bounds: Bounds, *, even: bool = False) -> Iterator[Int
         end = begin + int(np.flatnonzero(fine)[-1]) + 1
         yield order[begin:end]
         begin = end
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingScores:
+    """Scores on their way to the host; `ready` says when they are there."""
+
+    scores: Float[Tensor, "wanted label"]
+    ready: torch.cuda.Event | None = None
+
+    def wait(self) -> Float[Tensor, "wanted label"]:
+        """The scores, once they are there."""
+        if self.ready is not None:
+            self.ready.synchronize()
+        return self.scores
+
+
+def copy_to_host(scores: Float[Tensor, "wanted label"]) -> PendingScores:
+    """Begins the way to the host."""
+    if not scores.is_cuda:
+        return PendingScores(scores=scores)
+    host = torch.empty(scores.shape, pin_memory=True)
+    host.copy_(scores, non_blocking=True)
+    ready = torch.cuda.Event(blocking=is_shared())  # type: ignore[no-untyped-call]
+    ready.record()
+    return PendingScores(scores=host, ready=ready)

@@ -21,8 +21,7 @@ from weakref import finalize
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.secrets import scrub, scrub_within
-from malaprop.models.victims.throttle import Throttle
-from malaprop.models.victims.toll import Fare, Toll
+from malaprop.models.victims.requests import Fare, Throttle, Toll
 
 KEY_ENV = "MALAPROP_KEY"
 OPENAI_KEY_ENV = "OPENAI_API_KEY"  # by custom; a server of one's own wants none

@@ -17,10 +17,7 @@ from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.folder import fingerprint as fingerprint_of
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.inside.attention import WordAttention, from_transformers
-from malaprop.models.inside.firstlayer import of_transformers
-from malaprop.models.inside.states import WordStates
-from malaprop.models.inside.states import from_transformers as states_of
+from malaprop.models.inside import WordAttention, WordStates, read_attention, read_first_layer, read_states
 from malaprop.models.precision import ROUNDING, resolve
 from malaprop.models.scorers.plain import without_padding
 from malaprop.models.scorers.select_scorer import ScorerChoice
@@ -169,11 +166,11 @@ def _shown(road: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool) 
         **places,
         **padding,
     )
-    weigh, read = from_transformers(model, separator=separator), states_of(model, separator=separator)
+    weigh, read = read_attention(model, separator=separator), read_states(model, separator=separator)
     return {
         "gradients": None if number else gradients,
         "attention": WordAttention(weigh=weigh, first=bool(layout.frame.head), **places, **padding),
-        "states": WordStates(read=read, first=partial(of_transformers, model), **places),
+        "states": WordStates(read=read, first=partial(read_first_layer, model), **places),
         "pooled": None if last is None or number else read_by(last, road.forward),
         "readout": None if number else last,
         "padding": None if number else ZeroWords.like(gradients, int(model.config.num_labels)),

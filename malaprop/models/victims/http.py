@@ -17,9 +17,8 @@ from malaprop.core.score import Floats
 from malaprop.core.victim import ANSWERS, Fields
 from malaprop.models.victims.answers import winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
-from malaprop.models.victims.requests import RemoteVictim, RequestCrew
+from malaprop.models.victims.requests import Fare, RemoteVictim, RequestCrew, Toll, estimate_tokens
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.toll import Fare, Toll, estimate_tokens
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 _TABLES = ("scores", "labels", "predictions")  # where an answer holds its rows

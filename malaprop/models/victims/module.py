@@ -1,4 +1,4 @@
-"""A torch module of the user's own, with its tokenizer."""
+"""A user's own torch module with its tokenizer as a victim, also where it has one output for two labels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from malaprop.core.errors import VictimError, plain
 from malaprop.models.gradients.layout import ByParts
@@ -18,9 +19,50 @@ from malaprop.models.scorers.plain import Forward
 from malaprop.models.tokens.padding import ZeroWords
 from malaprop.models.tokens.pieces import Cut, at_breaks
 from malaprop.models.tokens.splice import Frame
-from malaprop.models.victims.sigmoid import ends_in_sigmoid, two_labels
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
+
+_SHAPING = {  # what leaves the numbers as they are
+    "squeeze", "unsqueeze", "view", "reshape", "flatten", "contiguous", "float", "to", "clone", "__getitem__",
+}  # fmt: skip
+_EDGE = 1e-7  # of probabilities that are rounded to 0 or 1
+
+
+class _Watch(TorchFunctionMode):
+    """Keeps what sigmoids give, also in another shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[Tensor] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        called = getattr(func, "__name__", "")
+        passed = called in _SHAPING and any(args[0] is one for one in self.given if args)
+        if isinstance(result, Tensor) and ("sigmoid" in called or passed):
+            self.given.append(result)
+        return result
+
+
+def ends_in_sigmoid(run: Callable[[], Any]) -> bool:
+    """Whether what a call gives comes straight from a sigmoid."""
+    with _Watch() as watch:
+        answer = run()
+    return any(answer is one for one in watch.given)
+
+
+def two_labels(forward: Forward, *, probability: bool) -> Forward:
+    """Logits of two labels from a forward pass that gives one number a text, for the second of them."""
+
+    def both(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch 2"]:
+        one = forward(ids, lengths).reshape(-1, 1)
+        logit = torch.logit(one.float(), eps=_EDGE) if probability else one
+        return torch.cat([torch.zeros_like(logit), logit], 1)
+
+    return both
+
 
 Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
 _BLANK = ("", " ", "\n")

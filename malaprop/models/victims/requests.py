@@ -1,17 +1,21 @@
-"""Requests side by side: a crew that asks many texts, and what every victim behind an address has in common."""
+"""Requests to a server: what they cost, how many run at a time, and what all victims behind an address share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import islice
+from threading import Condition, Lock
+from time import monotonic
 from typing import Any, ClassVar
 
 import numpy as np
 
+from malaprop.core.budget import Meter, find_payer
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError
 from malaprop.core.pool import Pool
@@ -19,7 +23,125 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields, Piece, in_fields
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.toll import Toll
+
+LETTERS = 4  # of a token, where nobody counts them
+
+
+def estimate_tokens(letters: int) -> int:
+    """Tokens of a text of so many letters, where nobody counts them."""
+    return -(-letters // LETTERS)
+
+
+@dataclass(slots=True, eq=False)
+class Toll:
+    """Counts the requests of one victim, and tells the purse of a run where there is one. Threads share it."""
+
+    meter: Meter = field(default_factory=Meter)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether somebody wants to know tokens that have to be estimated."""
+        purse = find_payer()
+        return purse is not None and purse.limits.counts_tokens
+
+    def send(self, queries: int) -> None:
+        """Before a request about so many texts leaves; raises where a limit forbids it."""
+        if (purse := find_payer()) is not None:
+            purse.draw(queries)
+        with self._lock:
+            self.meter.queries += queries
+
+    def settle(self, queries: int, tokens_in: int, tokens_out: int) -> None:
+        """A request about so many texts has ended, and cost these tokens."""
+        with self._lock:
+            self.meter.tokens_in += tokens_in
+            self.meter.tokens_out += tokens_out
+        if (purse := find_payer()) is not None:
+            purse.settle(queries, tokens_in, tokens_out, now=True)
+
+
+@dataclass(slots=True, eq=False)
+class Fare:
+    """What one call costs: a request about `queries` texts, sent as often as it takes to be answered.
+
+    `guess` are the tokens of a request and of its answer where the server does not say.
+    """
+
+    toll: Toll
+    queries: int = 1
+    guess: tuple[int, int] = (0, 0)
+    _open: int = 0  # requests that left and are not settled
+
+    def send(self) -> None:
+        """Before each request leaves."""
+        self.toll.send(self.queries)
+        self._open += 1
+
+    def lose(self, status: int | None = None) -> None:
+        """What left brought no answer that can be read: it costs what is guessed, but no token where it was refused."""
+        refused = status is not None and status >= 400
+        self._end(self._open * [(0, 0) if refused else self.guess])
+
+    def settle(self, used: tuple[int, int] | None = None) -> None:
+        """The last request was answered and cost so much; whatever left before it was lost."""
+        if self._open:
+            self._end([*(self._open - 1) * [self.guess], self.guess if used is None else used])
+
+    def _end(self, costs: Sequence[tuple[int, int]]) -> None:
+        self._open = 0
+        for tokens in costs:
+            self.toll.settle(self.queries, *tokens)
+
+
+BEGIN = 4  # requests at a time, before anything is known of the server
+
+
+class Throttle:
+    """Grows with every answer, twice as large a round trip, until the server first says that it is too much.
+
+    Then, and each time it says so again (429, or 503 with Retry-After), the pace is halved and nobody asks before the
+    moment that the server names; from then on it grows by one a round trip. It changes times alone, never an answer.
+    Callers are threads, of which there are as many as the user allows: this can only hold them back.
+    """
+
+    def __init__(self, begin: float = BEGIN) -> None:
+        self.limit = float(begin)
+        self._refused = False
+        self._running = 0
+        self._not_before = 0.0
+        self._changed = Condition()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Waits until one more request may be sent; it counts as running inside."""
+        with self._changed:
+            while (wait := self._not_before - monotonic()) > 0 or self._running >= max(1, int(self.limit)):
+                self._changed.wait(wait if wait > 0 else None)
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def rise(self) -> None:
+        """The server has answered."""
+        with self._changed:
+            self.limit += 1 / self.limit if self._refused else 1
+            self._changed.notify_all()
+
+    def fall(self, wait: float) -> None:
+        """The server says that it is too much, and how many seconds to wait; one burst of refusals counts once."""
+        with self._changed:
+            now = monotonic()
+            if now >= self._not_before:
+                self.limit = max(1.0, min(self.limit, self._running) / 2)
+            self._refused = True
+            self._not_before = max(self._not_before, now + wait)
+            self._changed.notify_all()
+
 
 _KEPT = 1 << 16  # answers of rounds that failed elsewhere
 

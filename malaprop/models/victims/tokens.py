@@ -23,16 +23,14 @@ from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Text, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.embeddings import L1
-from malaprop.models.inside.attention import WordAttention
-from malaprop.models.inside.states import WordStates
+from malaprop.models.inside import WordAttention, WordStates
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.plain import Forward, Plain
-from malaprop.models.tokens.batches import Bounds
+from malaprop.models.tokens.batches import Bounds, PendingScores, copy_to_host
 from malaprop.models.tokens.joins import Join, Joined, join
 from malaprop.models.tokens.pieces import Cut, Pieces
 from malaprop.models.tokens.splice import Frame, Splice, ship, splice
-from malaprop.models.tokens.to_device import PendingScores, copy_to_host
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
 

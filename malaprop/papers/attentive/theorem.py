@@ -19,8 +19,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text
 from malaprop.features.explain.record import Bound, Tail
-from malaprop.models.inside.firstlayer import FirstLayer
-from malaprop.models.inside.states import WordStates
+from malaprop.models.inside import FirstLayer, WordStates
 
 Doubles = NDArray[np.float64]
 DIMS, WORDS, DELTAS = (16, 64, 256, 1024), (10, 40), (0.5, 2.0)  # of the simulations

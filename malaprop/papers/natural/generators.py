@@ -22,7 +22,7 @@ from malaprop.papers.natural.models.images import load as open_generator
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import Curves, ImageWork, train
 from malaprop.training.card import Card, stamp
-from malaprop.training.finished_folder import refuse_other
+from malaprop.training.folder import refuse_other
 
 _MOST = 5000  # images that are measured
 

@@ -79,8 +79,7 @@ def train_model(
     from malaprop.training.card import read_card
     from malaprop.zoo import checkpoint
     from malaprop.zoo import names as zoo
-    from malaprop.zoo.train import TrainingInput, train
-    from malaprop.zoo.word_rows import WordRows
+    from malaprop.zoo.train import TrainingInput, WordRows, train
 
     del inputs
     known, seed = zoo.parse(spec)

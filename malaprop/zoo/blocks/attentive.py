@@ -6,11 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
+from malaprop.models.inside import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import recur, within
 from malaprop.zoo.blocks.classifier import Classifier, fresh_words
-from malaprop.zoo.blocks.pairs import SPREAD, compare_sides, join_sides, judge
-from malaprop.zoo.blocks.sides import PairSide, sides
+from malaprop.zoo.blocks.pairs import SPREAD, PairSide, compare_sides, join_sides, judge, sides
 
 
 class Attentive(nn.Module):

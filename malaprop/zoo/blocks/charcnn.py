@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.inside.network import Ids, Lengths, Vectors
+from malaprop.models.inside import Ids, Lengths, Vectors
 from malaprop.models.padded_rows import last
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.blocks.classifier import Classifier

@@ -12,8 +12,7 @@ from torch.nn import functional
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.padded_rows import strongest
-from malaprop.models.tokens.openvocab import BETWEEN, NOTHING, OTHER, OpenVocab
-from malaprop.models.tokens.vocab import PAD, UNK, Vocab
+from malaprop.models.tokens.vocab import BETWEEN, NOTHING, OTHER, PAD, UNK, OpenVocab, Vocab
 
 _AT_ONCE = 1024  # words composed at a time where no gradient is wanted
 

@@ -9,9 +9,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from malaprop.core.errors import CapabilityError
-from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
+from malaprop.models.inside import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import fill_empty_rows, within
 from malaprop.models.tokens.vocab import PAD, UNK
+
+
+def no_attention() -> CapabilityError:
+    return CapabilityError("this network has no attention to show; use one that attends, as BiLSTM-Attention")
 
 
 class Encoder(Protocol):
@@ -83,7 +87,7 @@ class Classifier(nn.Module):
 
     def attention(self, ids: Ids, lengths: Lengths) -> Weights:
         if not self.attends:
-            raise CapabilityError("this network has no attention to show; use one that attends, as BiLSTM-Attention")
+            raise no_attention()
         ids, lengths = fill_empty_rows(ids, lengths, self.empty)
         weights = cast(Attending, self.encoder).attention(self.embedding(ids), ids, lengths)
         inside = within(lengths, ids.shape[1])

@@ -9,10 +9,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
+from malaprop.models.inside import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import strongest, within
-from malaprop.zoo.blocks.classifier import fresh_words
-from malaprop.zoo.blocks.without_attention import no_attention
+from malaprop.zoo.blocks.classifier import fresh_words, no_attention
 
 
 class WordCNN(nn.Module):

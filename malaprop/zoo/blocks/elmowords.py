@@ -9,8 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError
-from malaprop.models.tokens.openvocab import OpenVocab
-from malaprop.models.tokens.vocab import PAD, UNK, Vocab
+from malaprop.models.tokens.vocab import PAD, UNK, OpenVocab, Vocab
 from malaprop.zoo.blocks.elmo import Elmo, ScalarMix, spell
 
 _AT_ONCE = 4096  # words read at a time

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from malaprop.models.inside.network import Ids, Lengths, Vectors
+from malaprop.models.inside import Ids, Lengths, Vectors
 from malaprop.models.padded_rows import strongest, within
 from malaprop.models.tokens.vocab import PAD
 from malaprop.zoo.blocks.classifier import Classifier, fresh_words

@@ -6,11 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
+from malaprop.models.inside import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import fill_empty_rows, largest, recur, within
 from malaprop.models.tokens.vocab import UNK
-from malaprop.zoo.blocks.classifier import fresh_words
-from malaprop.zoo.blocks.without_attention import no_attention
+from malaprop.zoo.blocks.classifier import fresh_words, no_attention
 
 
 class WordLSTM(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.models.inside.network import Ids, Lengths, Vectors, Weights
+from malaprop.models.inside import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import mean, within
 from malaprop.models.scorers.plain import second_segment
 from malaprop.models.tokens.vocab import SEP

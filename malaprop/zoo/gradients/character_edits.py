@@ -18,9 +18,8 @@ from malaprop.models.gradients.backward import differentiable
 from malaprop.models.gradients.layout import ByParts, Laid
 from malaprop.models.gradients.tokens import TokenGradients, padded
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
-from malaprop.models.tokens.openvocab import OpenVocab
 from malaprop.models.tokens.pieces import runs
-from malaprop.models.tokens.vocab import tokens
+from malaprop.models.tokens.vocab import OpenVocab, tokens
 from malaprop.zoo.gradients.characters import Gains, flip_gains
 
 

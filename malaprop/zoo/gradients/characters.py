@@ -17,8 +17,7 @@ from malaprop.core.errors import CapabilityError
 from malaprop.core.gradient import Aim
 from malaprop.models.gradients.backward import log_odds
 from malaprop.models.padded_rows import fill_empty_rows, within
-from malaprop.models.tokens.openvocab import END, NOTHING, OTHER, OpenVocab
-from malaprop.models.tokens.vocab import PAD, tokens
+from malaprop.models.tokens.vocab import END, NOTHING, OTHER, PAD, OpenVocab, tokens
 from malaprop.zoo.blocks.charwords import CharWords
 
 _AT_ONCE = 1024  # words whose windows are held at a time

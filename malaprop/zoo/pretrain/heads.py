@@ -9,8 +9,7 @@ import torch
 from malaprop.assets import store
 from malaprop.core.errors import SettingError
 from malaprop.training.seeds import seeded
-from malaprop.zoo.pretrain.adapters import attach
-from malaprop.zoo.pretrain.masked import MaskedWork
+from malaprop.zoo.pretrain.masked import MaskedWork, attach_adapters
 from malaprop.zoo.pretrain.start import open_start
 from malaprop.zoo.pretrain.texts import Corpus
 
@@ -48,7 +47,7 @@ class HeadPlan:
         with seeded(seed):
             found = open_start(start or str(store.locate("minilm")), "bert", name=None if start else "all-MiniLM-L6-v2")
             if self.rank:
-                attach(found.model, self.rank)
+                attach_adapters(found.model, self.rank)
         return MaskedWork(
             self,
             found,

@@ -1,8 +1,12 @@
-"""What can be pre-trained, by name."""
+"""The kinds of encoders that can be pre-trained, and where the cache keeps them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from malaprop.assets import store
 from malaprop.core.catalogue import Catalogue
+from malaprop.training.card import ROLES, holds
 
 KINDS = Catalogue(
     "pretraining",
@@ -13,3 +17,17 @@ KINDS = Catalogue(
         "mlm-head": "malaprop.zoo.pretrain.heads:HeadPlan",
     },
 )
+
+
+CARD = ROLES["encoder"].file
+
+
+def home(kind: str) -> Path:
+    """Where an encoder of a kind lies when no folder is named."""
+    return store.cache_root() / "pretrained" / kind
+
+
+def found(kind: str) -> Path | None:
+    """The encoder of a kind that was pre-trained last without naming a folder, if any."""
+    folder = home(kind)
+    return folder if holds(folder, "encoder") else None

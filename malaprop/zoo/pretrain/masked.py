@@ -1,10 +1,14 @@
-"""RoBERTa and ALBERT in small, pre-trained as masked language models; transformers reads what is written."""
+"""RoBERTa and ALBERT in small, pre-trained as masked language models; transformers reads what is written.
+
+An encoder that stays as it was published can also learn low-rank adapters (Hu et al. 2022): some hundred kilobytes in
+place of a model that could not be packaged whole.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -13,17 +17,78 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
 from malaprop.models.quiet import quietly
 from malaprop.training.seeds import seeded
-from malaprop.zoo.pretrain import adapters
 from malaprop.zoo.pretrain import tokenizer as subwords
 from malaprop.zoo.pretrain.masking import Masking, evaluate_masked, pack_texts, surprise, unigram
 from malaprop.zoo.pretrain.start import Start, open_start
 from malaprop.zoo.pretrain.texts import Corpus
+
+ADAPTERS = "adapter.safetensors"
+_SCALE = ".scale"  # a row of bytes times its scale is the row of weights
+
+
+class Adapter(nn.Module):
+    """A linear layer that stays as it is, plus a product of two matrices of `rank` rows and columns that learn."""
+
+    def __init__(self, plain: nn.Linear, rank: int) -> None:
+        super().__init__()
+        self.plain = plain.requires_grad_(False)
+        like = plain.weight
+        self.down = nn.Parameter(torch.randn(rank, plain.in_features).to(like) / math.sqrt(plain.in_features))
+        self.up = nn.Parameter(torch.zeros(plain.out_features, rank).to(like))
+
+    def forward(self, x: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        added = functional.linear(functional.linear(x, self.down), self.up)
+        return self.plain(x) + added  # type: ignore[no-any-return]
+
+
+def attach_adapters(model: Any, rank: int) -> None:
+    """Holds the body of a masked language model and gives each linear layer of it an adapter; the head learns."""
+    body = model.base_model.requires_grad_(False)
+    for parent, name, layer in list(_layers(body, nn.Linear)):
+        setattr(parent, name, Adapter(layer, rank))
+
+
+def merge_adapters(model: Any) -> None:
+    """Adds what the adapters learnt to the layers, which then stand alone again."""
+    for parent, name, adapter in list(_layers(model.base_model, Adapter)):
+        with torch.no_grad():
+            adapter.plain.weight += adapter.up @ adapter.down
+        setattr(parent, name, adapter.plain)
+
+
+def _layers(body: nn.Module, kind: type[nn.Module]) -> Iterator[tuple[nn.Module, str, Any]]:
+    for parent in body.modules():
+        if not isinstance(parent, Adapter):
+            yield from ((parent, name, child) for name, child in parent.named_children() if type(child) is kind)
+
+
+def find_learnt(model: Any) -> dict[str, Tensor]:
+    """The weights that learn: adapters and head, without the output matrix, which is the table of embeddings."""
+    tied = {id(p) for p in model.get_input_embeddings().parameters()}
+    return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad and id(p) not in tied}
+
+
+def write_adapters(model: Any, path: Path) -> None:
+    """What learnt, matrices in one byte a weight with a scale a row, the rest in two."""
+    from safetensors.torch import save_file
+
+    kept: dict[str, Tensor] = {}
+    for name, weights in find_learnt(model).items():
+        rows = weights.float().cpu()
+        if rows.ndim == 1:
+            kept[name] = rows.half()
+            continue
+        scale = rows.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
+        kept |= {name: (rows / scale).round().to(torch.int8), name + _SCALE: scale.float()}
+    save_file(kept, path)
+
 
 if TYPE_CHECKING:
     pass
@@ -200,9 +265,9 @@ class MaskedWork:
 
     def save(self, folder: Path, *, half: bool) -> None:
         """As transformers has it; with `half` the weights take two bytes each and still load as 32-bit ones."""
-        if any(isinstance(part, adapters.Adapter) for part in self.model.modules()):
-            adapters.write_small(self.model, folder / adapters.FILE)
-            adapters.merge(self.model)
+        if any(isinstance(part, Adapter) for part in self.model.modules()):
+            write_adapters(self.model, folder / ADAPTERS)
+            merge_adapters(self.model)
         with quietly():
             (self.model.half() if half else self.model).save_pretrained(folder)
         self.start.keep(folder)

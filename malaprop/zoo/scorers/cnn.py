@@ -18,8 +18,7 @@ from malaprop.core.text import Ints
 from malaprop.models.tokens.batches import batches, bounds_for
 from malaprop.models.tokens.splice import Splice
 from malaprop.zoo.blocks.cnn import WordCNN
-from malaprop.zoo.scorers.edits import Edits, blocks, keep_large_groups
-from malaprop.zoo.scorers.wordtable import WordTable
+from malaprop.zoo.scorers.edits import Edits, WordTable, blocks, keep_large_groups
 
 _NONE = -torch.inf
 

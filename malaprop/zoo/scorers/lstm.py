@@ -16,9 +16,8 @@ from malaprop.core.text import Ints
 from malaprop.models.tokens.splice import Splice
 from malaprop.models.tokens.vocab import UNK
 from malaprop.zoo.blocks.lstm import WordLSTM
-from malaprop.zoo.scorers.edits import Edits, blocks, keep_large_groups
+from malaprop.zoo.scorers.edits import Edits, WordTable, blocks, keep_large_groups
 from malaprop.zoo.scorers.lstm_steps import LstmStrips, Ways
-from malaprop.zoo.scorers.wordtable import WordTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

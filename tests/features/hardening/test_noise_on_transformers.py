@@ -6,7 +6,7 @@ import torch
 
 from malaprop.features.hardening.miyato import Miyato
 from malaprop.training.seeds import seeded
-from malaprop.zoo.blocks.transformer import TransformerClassifier
+from malaprop.zoo.finetune import TransformerClassifier
 from malaprop.zoo.training import Batch
 
 transformers = pytest.importorskip("transformers")

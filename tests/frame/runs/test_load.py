@@ -61,7 +61,7 @@ def test_a_folder_that_is_not_there_is_said_at_once(here, typed, monkeypatch):
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", no_net)
-    monkeypatch.setattr("malaprop.models.victims.hub.getproxies", dict)
+    monkeypatch.setattr("malaprop.models.victims.options.getproxies", dict)
     with pytest.raises(VictimError, match=f"no such folder: {typed}") as error:
         load(typed)
     assert ("did you mean models/typos?" in str(error.value)) == (typed == "models/typo")

@@ -21,8 +21,8 @@ from malaprop.frame.study.budget_options import Bookkeeper
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
 from malaprop.frame.tasks.shares import Groups
+from malaprop.models.victims.requests import Throttle
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.throttle import Throttle
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError
-from malaprop.models.inside.firstlayer import FirstLayer
+from malaprop.models.inside import FirstLayer
 from malaprop.papers.attentive.theorem import (
     TheoremCase,
     add_cases,

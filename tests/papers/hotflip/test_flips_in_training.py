@@ -12,7 +12,7 @@ from malaprop.core.seeds import generator
 from malaprop.features.hardening.character_batches import char_gradients, spelling
 from malaprop.features.hardening.character_models import counts, reads_characters, usable_in
 from malaprop.features.hardening.key_star import KeyStar, draw_signs, mistype
-from malaprop.models.tokens.openvocab import BETWEEN, OTHER
+from malaprop.models.tokens.vocab import BETWEEN, OTHER
 from malaprop.papers.hotflip.training import HotFlipTraining, best_flips, loss_with_flips
 from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.cnn import WordCNN

@@ -22,8 +22,7 @@ from malaprop.features.translation.models.training import PairRows, TranslationE
 from malaprop.models import bleu
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.training.card import Card, stamp
-from malaprop.training.finished_folder import refuse_other
-from malaprop.training.folder import check_target
+from malaprop.training.folder import check_target, refuse_other
 from malaprop.training.seeds import seeded
 from malaprop.training.state import TrainingFolder
 

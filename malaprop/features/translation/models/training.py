@@ -19,8 +19,7 @@ from malaprop.core.text import Ints
 from malaprop.features.translation.models.subwords import BOS, PAD
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.training import fit as loop
-from malaprop.training.running_mean import follow
-from malaprop.training.schedule import ParameterGroup, Schedule, inverse_root
+from malaprop.training.schedule import ParameterGroup, Schedule, follow, inverse_root
 from malaprop.training.seeds import reseed
 from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, Sums, TrainingStep, TrainingTask

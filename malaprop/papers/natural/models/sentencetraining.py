@@ -23,9 +23,8 @@ from malaprop.papers.natural.models.sentencequality import judge
 from malaprop.papers.natural.models.sentences import Codec, distinct
 from malaprop.papers.natural.models.textvae import TextVae
 from malaprop.training.card import Card, read_card, stamp
-from malaprop.training.finished_folder import refuse_other
 from malaprop.training.fit import fit
-from malaprop.training.folder import check_target
+from malaprop.training.folder import check_target, refuse_other
 from malaprop.training.schedule import ParameterGroup
 from malaprop.training.seeds import RowOrder, reseed, seeded
 from malaprop.training.state import TrainingFolder

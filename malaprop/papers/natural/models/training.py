@@ -16,8 +16,7 @@ from malaprop.papers.natural.models.networks import ImageShape, critic, generato
 from malaprop.papers.natural.models.vae import vae_loss
 from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
 from malaprop.training.fit import fit
-from malaprop.training.running_mean import follow
-from malaprop.training.schedule import ParameterGroup, Schedule
+from malaprop.training.schedule import ParameterGroup, Schedule, follow
 from malaprop.training.seeds import seeded
 from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, TrainingStep, TrainingTask
