@@ -12,43 +12,42 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_NAMES = {
-    "attack": "malaprop.features.audit.attack:attack",
-    "audit": "malaprop.features.audit.study:audit",
-    "check": "malaprop.features.audit.check:check",
+_NAMES = {  # of the toolkit and the frame; what rooms add to them stands in their `ROOM` as `python`
+    "victim": "malaprop.frame.runs.victims:victim",
     "defend": "malaprop.frame.runs.victims:defend",
-    "harden": "malaprop.features.hardening.study:harden",
     "recipe": "malaprop.frame.runs.make_attack:recipe",
     "study": "malaprop.frame.study.python_api:study",
     "run": "malaprop.frame.study.python_api:run",
     "report": "malaprop.frame.study.python_api:report",
-    "train": "malaprop.features.training.study:train",
-    "transfer": "malaprop.papers.universal.study:transfer",
-    "Result": "malaprop.frame.study.study:Result",
-    "Outcome": "malaprop.frame.records.outcome:Outcome",
-    "victim": "malaprop.frame.runs.victims:victim",
     "load": "malaprop.data.base:load",
     "Attack": "malaprop.attacks.attack:Attack",
     "Example": "malaprop.core.example:Example",
     "MalapropError": "malaprop.core.errors:MalapropError",
+    "Outcome": "malaprop.frame.records.outcome:Outcome",
+    "Result": "malaprop.frame.study.study:Result",
     "Summary": "malaprop.frame.records.summary:Summary",
 }
-_COMMANDS: tuple[
-    str, ...
-] = ()  # commands that are functions too, made from their settings: malaprop.frame.study.python_api
-__all__ = [*_NAMES, *_COMMANDS]
+
+
+def _places() -> dict[str, str]:
+    """Return where each public name is, as "module:attribute"."""
+    from malaprop.frame.rooms import added
+
+    return {**added("python"), **_NAMES}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name == "__all__":
+        return [*_places()]
+    place = None if name.startswith("_") else _NAMES.get(name) or _places().get(name)
+    if place is None:
         raise AttributeError(f"module 'malaprop' has no attribute {name!r}")
     from importlib import import_module
 
-    module, _, attribute = _NAMES.get(name, "malaprop.frame.study.python_api:function_of").partition(":")
-    found = getattr(import_module(module), attribute)
-    value = globals()[name] = found if name in _NAMES else found(name)
+    module, _, attribute = place.partition(":")
+    value = globals()[name] = getattr(import_module(module), attribute)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *_places(), "__all__"})

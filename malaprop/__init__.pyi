@@ -10,7 +10,7 @@ outcomes = mp.attack("pwws", victim, [("a moving, funny film", 1)], seed=0)
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from malaprop.attacks.attack import Attack as Attack
 from malaprop.core.errors import MalapropError as MalapropError
@@ -19,6 +19,9 @@ from malaprop.data.base import load as load
 from malaprop.features.audit.attack import attack as attack
 from malaprop.features.audit.check import check as check
 from malaprop.features.audit.study import audit as audit
+from malaprop.features.defending.certify_study import certify as certify
+from malaprop.features.defending.detect_study import detect as detect
+from malaprop.features.explain.importance import explain as explain
 from malaprop.features.hardening.study import harden as harden
 from malaprop.features.training.study import train as train
 from malaprop.frame.records.outcome import Outcome as Outcome
@@ -34,6 +37,27 @@ from malaprop.papers.universal.study import transfer as transfer
 __version__: str
 __all__: list[str]
 
+class _Settings(TypedDict, total=False):
+    data: Any
+    split: str
+    n: int | Literal["all"]
+    seed: int
+    text_column: str | None
+    label_column: str | None
+    fields: str | None
+    labels: Sequence[str] | str
+    width: int
+    device: str
+    precision: str
+    jobs: int | None
+    engine: str
+    address: str | None
+    out: str | PathLike[str] | None
+    resume: bool
+    json: bool
+    quiet: bool
+    track: Sequence[str] | str
+
 @overload
 def study(
     name: Literal["hotflip"],
@@ -46,20 +70,6 @@ def study(
     closes: str = ...,
     exact: int = ...,
     set: Mapping[str, Any] = ...,
-    data: Any = ...,
-    split: str = ...,
-    n: int | Literal["all"] = ...,
-    seed: int = ...,
-    text_column: str | None = ...,
-    label_column: str | None = ...,
-    fields: str | None = ...,
-    labels: Sequence[str] | str = ...,
-    width: int = ...,
-    device: str = ...,
-    precision: str = ...,
-    jobs: int | None = ...,
-    engine: str = ...,
-    address: str | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -67,11 +77,7 @@ def study(
     price_in: float = ...,
     price_out: float = ...,
     dry_run: bool = ...,
-    out: str | PathLike[str] | None = ...,
-    resume: bool = ...,
-    json: bool = ...,
-    quiet: bool = ...,
-    track: Sequence[str] | str = ...,
+    **settings: Unpack[_Settings],
 ) -> Result:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
@@ -136,20 +142,6 @@ def study(
     measure: Sequence[str] | str = ...,
     gather: bool = ...,
     set: Mapping[str, Any] = ...,
-    data: Any = ...,
-    split: str = ...,
-    n: int | Literal["all"] = ...,
-    seed: int = ...,
-    text_column: str | None = ...,
-    label_column: str | None = ...,
-    fields: str | None = ...,
-    labels: Sequence[str] | str = ...,
-    width: int = ...,
-    device: str = ...,
-    precision: str = ...,
-    jobs: int | None = ...,
-    engine: str = ...,
-    address: str | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -157,11 +149,7 @@ def study(
     price_in: float = ...,
     price_out: float = ...,
     dry_run: bool = ...,
-    out: str | PathLike[str] | None = ...,
-    resume: bool = ...,
-    json: bool = ...,
-    quiet: bool = ...,
-    track: Sequence[str] | str = ...,
+    **settings: Unpack[_Settings],
 ) -> Result:
     """Attack models by changing one word, and show the paper's figures beside ours.
 
@@ -224,20 +212,6 @@ def study(
     attack: str = ...,
     set: Mapping[str, Any] = ...,
     draws: int = ...,
-    data: Any = ...,
-    split: str = ...,
-    n: int | Literal["all"] = ...,
-    seed: int = ...,
-    text_column: str | None = ...,
-    label_column: str | None = ...,
-    fields: str | None = ...,
-    labels: Sequence[str] | str = ...,
-    width: int = ...,
-    device: str = ...,
-    precision: str = ...,
-    jobs: int | None = ...,
-    engine: str = ...,
-    address: str | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -245,11 +219,7 @@ def study(
     price_in: float = ...,
     price_out: float = ...,
     dry_run: bool = ...,
-    out: str | PathLike[str] | None = ...,
-    resume: bool = ...,
-    json: bool = ...,
-    quiet: bool = ...,
-    track: Sequence[str] | str = ...,
+    **settings: Unpack[_Settings],
 ) -> Result:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
@@ -322,25 +292,7 @@ def study(
     keep: Sequence[str] | str | None = ...,
     quality: str | None = ...,
     cache: str | PathLike[str] | None = ...,
-    width: int = ...,
-    data: Any = ...,
-    split: str = ...,
-    n: int | Literal["all"] = ...,
-    seed: int = ...,
-    text_column: str | None = ...,
-    label_column: str | None = ...,
-    fields: str | None = ...,
-    labels: Sequence[str] | str = ...,
-    device: str = ...,
-    precision: str = ...,
-    jobs: int | None = ...,
-    engine: str = ...,
-    address: str | None = ...,
-    out: str | PathLike[str] | None = ...,
-    resume: bool = ...,
-    json: bool = ...,
-    quiet: bool = ...,
-    track: Sequence[str] | str = ...,
+    **settings: Unpack[_Settings],
 ) -> Result:
     """Test defences of one victim under attacks: plain, knowing the defence, and transferred from no defence.
 
@@ -421,20 +373,6 @@ def study(
     victim: Sequence[Any] | str = ...,
     attack: Sequence[str] | str = ...,
     budget: int | None = ...,
-    data: Any = ...,
-    split: str = ...,
-    n: int | Literal["all"] = ...,
-    seed: int = ...,
-    text_column: str | None = ...,
-    label_column: str | None = ...,
-    fields: str | None = ...,
-    labels: Sequence[str] | str = ...,
-    width: int = ...,
-    device: str = ...,
-    precision: str = ...,
-    jobs: int | None = ...,
-    engine: str = ...,
-    address: str | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -442,11 +380,7 @@ def study(
     price_in: float = ...,
     price_out: float = ...,
     dry_run: bool = ...,
-    out: str | PathLike[str] | None = ...,
-    resume: bool = ...,
-    json: bool = ...,
-    quiet: bool = ...,
-    track: Sequence[str] | str = ...,
+    **settings: Unpack[_Settings],
 ) -> Result:
     """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
 

@@ -64,6 +64,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "natural sweep",
         "natural synthetic",
     ),
+    "python": ("audit", "attack", "check", "explain", "train", "harden", "detect", "certify", "transfer"),
     "records": (
         "claims",
         "transfer",

@@ -40,11 +40,12 @@ class Robustness:
         n, seed, budget, alpha, max_queries, out.
         """
         __tracebackhide__ = True
-        from malaprop.features.audit.check import check
+        from malaprop.frame.rooms import added, load
 
+        check = load(added("python")["check"])
         bars = {} if min_accuracy is None else {"accuracy-under-attack": min_accuracy}
         given = {"attacks": attacks, "max_drop": max_drop, **settings}
-        found = check(
+        found: Result = check(
             victim, self._find(data), baseline=self._find(baseline), min=bars,
             **{name: value for name, value in given.items() if value is not None},
         )  # fmt: skip

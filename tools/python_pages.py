@@ -23,7 +23,7 @@ def python_pages() -> dict[str, str]:
         "searches": ("Searches", "How an attack moves from one text to the next.", search.SEARCHES._table),
         "defences": ("Defences", "`malaprop harden` and `DEFENCE(VICTIM)`.", {**DEFENCES._table, **WRAPPERS._table}),
     }
-    top = ("import malaprop as mp", "What the package gives at its top.", malaprop._NAMES)
+    top = ("import malaprop as mp", "What the package gives at its top.", malaprop._places())
     pages = {f"{FOLDER}malaprop.md": "\n".join(_page(*top, before="mp."))}
     return pages | {f"{FOLDER}{name}.md": "\n".join(_page(*one)) for name, one in tables.items()}
 

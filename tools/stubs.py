@@ -3,13 +3,14 @@
     python tools/stubs.py            writes the file; run it when a study or one of its settings changes
     python tools/stubs.py --check    exit 1 where the file is not up to date
 
-The functions of studies are written out with their settings, types, defaults and help, from the settings classes.
+`mp.study` is written out for each study with its settings, types, defaults and help, from the settings classes; what
+all studies take is written once.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import MISSING, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -27,7 +28,7 @@ _HEAD = '''"""{doc}
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 '''
 
@@ -35,29 +36,35 @@ from typing import Any, Literal, overload
 def stub() -> str:
     """The whole file."""
     lines = [_HEAD.format(doc=(malaprop.__doc__ or "").strip("\n"))]
-    for name, place in sorted(malaprop._NAMES.items(), key=lambda pair: (pair[1], pair[0])):
+    for name, place in sorted(malaprop._places().items(), key=lambda pair: (pair[1], pair[0])):
         module, _, attribute = place.partition(":")
         if name != "study":
             lines.append(f"from {module} import {attribute} as {name}\n")
     lines.append("\n__version__: str\n__all__: list[str]\n")
-    for name, command in COMMANDS.items():
-        if name.startswith("study ") and is_dataclass(cls := command.load()):
-            lines.append("".join(_function("study", cls, name.removeprefix("study "))))  # type: ignore[arg-type]
+    names = [name for name, command in COMMANDS.items() if name.startswith("study ") and is_dataclass(command.load())]
+    classes: dict[str, type] = {name.removeprefix("study "): COMMANDS[name].load() for name in names}
+    if not classes:
+        return "".join([*lines, "\ndef study(name: str, /, **settings: Any) -> Result: ...\n"])
+    settings = [{_setting(option) for option in parameters(cls)} for cls in classes.values()]
+    common = set.intersection(*settings)
+    first = parameters(next(iter(classes.values())))
+    lines.append("\nclass _Settings(TypedDict, total=False):\n")
+    lines += [f"    {_setting(option).removesuffix(' = ...')}\n" for option in first if _setting(option) in common]
+    for name, cls in classes.items():
+        lines += _overload(name, cls, common)
     lines.append("\n@overload\ndef study(name: str, /, **settings: Any) -> Result: ...\n")
-    lines += ["".join(_function(name, COMMANDS[name].load())) for name in malaprop._COMMANDS]
     return "".join(lines)
 
 
-def _function(name: str, cls: type, literal: str = "") -> Iterator[str]:
-    if literal:
-        yield f'\n@overload\ndef {name}(\n    name: Literal["{literal}"],\n    /,\n    *,\n'
-    else:
-        yield f"\ndef {name}(\n"
-    for option in parameters(cls):
-        default = "" if option.default is MISSING else " = ..."
-        yield f"    {option.name}: {_type(option)}{default},\n"
+def _overload(name: str, cls: type, common: Collection[str]) -> Iterator[str]:
+    yield f'\n@overload\ndef study(\n    name: Literal["{name}"],\n    /,\n    *,\n'
+    yield from (f"    {text},\n" for option in parameters(cls) if (text := _setting(option)) not in common)
     doc = "\n".join(f"    {line}".rstrip() for line in describe(cls).splitlines())
-    yield f') -> Result:\n    """{doc.strip()}\n    """\n'
+    yield f'    **settings: Unpack[_Settings],\n) -> Result:\n    """{doc.strip()}\n    """\n'
+
+
+def _setting(option: Option) -> str:
+    return f"{option.name}: {_type(option)}{'' if option.default is MISSING else ' = ...'}"
 
 
 def _type(option: Option) -> str:

@@ -77,12 +77,13 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
         return listing()
     if kind == "defences":
-        from malaprop.features.defending.detection import DETECTORS
+        from malaprop.frame.rooms import added, load
         from malaprop.frame.runs.victims import WRAPPERS
         from malaprop.frame.study.model_kinds import DEFENCES
 
-        detectors = {f"detect:{name}": DETECTORS[name] for name in DETECTORS}  # as they are typed
-        return _describe({**WRAPPERS, **DEFENCES, **detectors}, (*DEFENCES, *WRAPPERS, *detectors))
+        tables = {defence: load(place) for defence, place in added("descriptions").items()}
+        kinds = {f"{defence}:{name}": thing for defence, table in tables.items() for name, thing in table.items()}
+        return _describe({**WRAPPERS, **DEFENCES, **kinds}, (*DEFENCES, *WRAPPERS, *kinds))
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
 
     table: Mapping[str, Any] = {

@@ -90,13 +90,12 @@ def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -
     """The page that ranks defences, by data and model, where it was asked for."""
     if page is None:
         return
-    from malaprop.features.defending.evaluation_record import DefencesRecord
-    from malaprop.features.defending.leaderboard import write_markdown
+    from malaprop.frame.rooms import added, load
 
-    tests = [record for record in records if isinstance(record, DefencesRecord)]
-    if not tests:
+    ranked = [load(place)(records) for place in added("rankings").values()]
+    if not any(ranked):
         raise RecordError("--leaderboard is about defence tests, and there is none below these folders")
-    o.say(f"leaderboard: {write_whole(page, write_markdown(tests))}", quiet)
+    o.say(f"leaderboard: {write_whole(page, ''.join(ranked))}", quiet)
 
 
 def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: bool) -> None:

@@ -9,6 +9,11 @@ ROOM = Room(
         "attack": Command(".attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
         "study leaderboard": Command(".leaderboard:Leaderboard", "Several victims under several attacks, ranked."),
     },
+    python={
+        "attack": ".attack:attack",
+        "audit": ".study:audit",
+        "check": ".check:check",
+    },
     records={
         "leaderboard": {
             "record": ".leaderboard:LeaderboardRecord",

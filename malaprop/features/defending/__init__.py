@@ -11,6 +11,16 @@ ROOM = Room(
             ".evaluation_study:DefenceTest", "Defences of a victim under attacks that do and do not know them."
         ),
     },
+    python={
+        "certify": ".certify_study:certify",
+        "detect": ".detect_study:detect",
+    },
+    rankings={
+        "defences": ".leaderboard:rank_records",
+    },
+    descriptions={
+        "detect": ".detection:DETECTORS",
+    },
     groups={
         "detect": "Detectors of adversarial texts: fit one for a victim, score it on finished attacks.",
     },

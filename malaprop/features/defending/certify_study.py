@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from malaprop.features.defending.certify import Certifier
     from malaprop.features.defending.smooth import Noise
     from malaprop.frame.runs.defended import Method
+    from malaprop.frame.study.study import Result
     from malaprop.frame.tasks.task import Inputs, Share, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
 
@@ -267,3 +269,27 @@ def refuse_text(example: Example, seed: int, why: str) -> NoReturn:
     """A text without a certificate would count as one that is not sure, which nobody found out: the run fails."""
     del seed
     raise VictimError(f"{example.id}: {why}")
+
+
+def certify(
+    victim: Any,
+    data: Any = "mr",
+    *,
+    defence: str = "ranmask",
+    out: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Result:
+    """Prove how many words of each text may change before a smoothed victim changes its label.
+
+    `victim` is what `mp.victim` takes, best a model that was trained with the noise of the defence; `data` is a name, a
+    file, pairs or a frame. Further keywords are options of `malaprop certify`: n, samples, alpha, attack, seed, device.
+    Without `out` a temporary folder is used, which goes with the result.
+
+        found = mp.certify("models/ranmask", "reviews.csv", defence="ranmask:keep=0.1", n=50)
+        found.show(); found.record.words
+    """
+    from malaprop.frame.study.settings import build
+    from malaprop.frame.study.study import conduct
+
+    given = {"victim": victim, "data": data, "defence": defence, **({} if out is None else {"out": out})}
+    return conduct(build(Certify, {"quiet": True, **given, **settings}))

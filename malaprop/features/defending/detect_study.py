@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from malaprop.features.defending.detection_record import DetectedRun, DetectionRecord
     from malaprop.frame.records.outcome import Outcome
     from malaprop.frame.records.trained import TrainedModel, TrainedRecord
+    from malaprop.frame.study.study import Result
     from malaprop.frame.tasks.task import Inputs, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
 
@@ -499,3 +501,23 @@ def add_up(found: Suspicions, card: DetectorCard) -> DetectedRun:
     caught = count(found.attacked, find_threshold(found.clean, card.false_positives))
     value, low, high = (round(one, 4) for one in auc)
     return replace(made, auc=value, auc_low=low, auc_high=high, caught=caught)
+
+
+def detect(
+    method: str, victim: Any, data: Any = "mr", *, out: str | os.PathLike[str] | None = None, **settings: Any
+) -> Result:
+    """Fit a detector of adversarial texts for a victim, as `malaprop detect fit` does.
+
+    `method` is fgws, wdr, rde, rtd, perplexity, near, cloze or all; `victim` is what `mp.victim` takes; `data` is a
+    name, a file, pairs or a frame. Further keywords are options of the command: n, attack, false_positives,
+    least_accuracy, seed, device. Without `out` a temporary folder is used, which goes with the result.
+    `mp.study("detect score", folder=..., data=...)` tells how well the detector works on finished attacks.
+
+        found = mp.detect("fgws", "models/mine", "reviews.csv", out="models/fgws")
+        guarded = mp.victim("detect:models/fgws(models/mine)")
+    """
+    from malaprop.frame.study.settings import build
+    from malaprop.frame.study.study import conduct
+
+    given = {"method": method, "victim": victim, "data": data, **({} if out is None else {"out": out})}
+    return conduct(build(DetectFit, {"quiet": True, **given, **settings}))

@@ -177,6 +177,12 @@ class Board:
         return f"{', '.join(missing)}: {MISSING}." if missing else ""
 
 
+def rank_records(records: Sequence[object]) -> str:
+    """Return the page that ranks the defences of all defence tests among some records; nothing where there is none."""
+    tests = [record for record in records if isinstance(record, DefencesRecord)]
+    return write_markdown(tests) if tests else ""
+
+
 def write_markdown(records: Sequence[DefencesRecord]) -> str:
     """The page of the documentation."""
     board = Board(records)

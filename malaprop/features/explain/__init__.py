@@ -6,6 +6,9 @@ ROOM = Room(
     commands={
         "explain": Command(".command:explain", "Show which words decide a victim's answer."),
     },
+    python={
+        "explain": ".importance:explain",
+    },
     records={
         "attention": {
             "record": ".record:AttentionRecord",

@@ -91,7 +91,7 @@ class ExplainCommand:
 def explain_text(asked: ExplainCommand) -> None:
     """Prints what each victim's answer rests on, and writes it where that is asked for."""
     from malaprop.features.explain.heat import print_heat, reach, write_heat
-    from malaprop.features.explain.importance import wordnet_substitutes
+    from malaprop.features.explain.importance import label_number, wordnet_substitutes
     from malaprop.frame.runs.make_attack import recipe
     from malaprop.frame.runs.victims import victim as open_victim
 
@@ -106,7 +106,7 @@ def explain_text(asked: ExplainCommand) -> None:
     sights: list[AttentionSight] = []
     for spec in asked.victim:
         opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=quiet)
-        wanted = _label(opened, asked.label)
+        wanted = label_number(opened, asked.label)
         if asked.attention or asked.against is not None or made is not None:
             sights += _sights(opened, asked, made, wanted)
         heats.append(_heat(opened, asked.source, wanted, others))
@@ -144,24 +144,6 @@ def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
         o.say(f"{name}: spread over {short(average(shares[name]))} of a text's words", asked.quiet)
     said = {"command": "explain", "data": data.name, "texts": len(data)}
     return {**said, "spread": shares, "strongest": strongest}
-
-
-def _label(victim: Victim, given: str | None) -> int | None:
-    """The victim's number of a label; names are its own, whatever their case."""
-    from malaprop.core.errors import SettingError
-
-    names = victim.label_names
-    numbers = {name.casefold(): number for number, name in enumerate(names)}
-    if given is None or given.strip().casefold() in numbers:
-        return None if given is None else numbers[given.strip().casefold()]
-    if given.strip().isdecimal():
-        return int(given)
-    if names:
-        known = ", ".join(names)
-        raise SettingError(
-            f"{victim.name} has the labels {known}; --label takes one of them or a number, got {given!r}"
-        )
-    raise SettingError(f"{victim.name} has no names for its labels; --label takes a number from 0, got {given!r}")
 
 
 def _substitutes(find: Any, quiet: bool) -> Any:

@@ -64,6 +64,11 @@ class Importance:
     fields: tuple[FieldImportance, ...]
     label_name: str = ""  # as the victim calls it, if it has names
 
+    @property
+    def words(self) -> tuple[Weighed, ...]:
+        """The words of all fields, in their order."""
+        return tuple(word for field in self.fields for word in field.words)
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -83,6 +88,49 @@ def wordnet_substitutes() -> Substitutes:
 
     wordnet = open_wordnet()
     return lambda word: (recase(other, word) for other in wordnet.synonyms(word.lower()))
+
+
+def explain(
+    victim: Any,
+    text: str | Mapping[str, str],
+    *,
+    label: str | int | None = None,
+    substitutes: bool = False,
+    device: str = "auto",
+    precision: str = "auto",
+) -> Importance:
+    """Weigh each word of a text by how far a victim's answer falls without it, as `malaprop explain` does.
+
+    `victim` is what `mp.victim` takes, `text` a string or the fields of a pair. `label` is a name or number of the
+    victim's, by default the label that it gives. With `substitutes` WordNet synonyms of every word are weighed too.
+
+        found = mp.explain(predict, "a moving, funny film")
+        [(one.word, one.importance) for one in found.words]
+    """
+    from malaprop.frame.runs.victims import victim as open_victim
+
+    opened = open_victim(victim, device=device, precision=precision)
+    others = wordnet_substitutes() if substitutes else None
+    (found,) = importance(opened, [text], label=label_number(opened, label), substitutes=others)
+    return found
+
+
+def label_number(victim: Victim, given: str | int | None) -> int | None:
+    """The victim's number of a label; names are its own, whatever their case."""
+    if not isinstance(given, str):
+        return given
+    names = victim.label_names
+    numbers = {name.casefold(): number for number, name in enumerate(names)}
+    if given.strip().casefold() in numbers:
+        return numbers[given.strip().casefold()]
+    if given.strip().isdecimal():
+        return int(given)
+    if names:
+        known = ", ".join(names)
+        raise SettingError(
+            f"{victim.name} has the labels {known}; --label takes one of them or a number, got {given!r}"
+        )
+    raise SettingError(f"{victim.name} has no names for its labels; --label takes a number from 0, got {given!r}")
 
 
 def importance(

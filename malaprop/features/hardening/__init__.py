@@ -8,6 +8,9 @@ ROOM = Room(
         "harden": Command(".study:Harden", "Train a model against attacks, or wrap one in a defence."),
         "tune": Command(".tune_study:Tune", "Search for the settings of a defence."),
     },
+    python={
+        "harden": ".study:harden",
+    },
     records={
         "tuning": {
             "record": ".tuning_record:TuningRecord",

@@ -7,4 +7,7 @@ ROOM = Room(
         "train": Command(".study:Train", "Train a model of the zoo to a folder that --victim takes."),
         "pretrain": Command(".pretrain:Pretrain", "Pre-train a small encoder."),
     },
+    python={
+        "train": ".study:train",
+    },
 )

@@ -1,6 +1,6 @@
-"""Studies in Python: `mp.study`, `mp.run`, `mp.report`, and a function for each command that is a study.
+"""Studies in Python: `mp.study`, `mp.run` and `mp.report`.
 
-Each takes the settings of its command as keywords and gives a `Result`. Objects may stand where names do: a function
+A study takes the settings of its command as keywords and gives a `Result`. Objects may stand where names do: a function
 for a victim, a list of pairs or a frame for data.
 """
 
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
 from typing import Any
-from warnings import warn
 
 from malaprop.core.errors import SettingError
 from malaprop.frame.study.commands import find_study, read_study
-from malaprop.frame.study.settings import Option, build, options, rename
+from malaprop.frame.study.settings import Option, build, options
 from malaprop.frame.study.study import Result, conduct
 
 
@@ -32,22 +30,14 @@ def study(name: str, /, **settings: Any) -> Result:
     return conduct(build(find_study(name), {"quiet": True, **settings}))
 
 
-def run(file: Any, /, *more: Any, **settings: Any) -> Any:
+def run(file: Any, /, **settings: Any) -> Result:
     """Conducts the study that a TOML file describes, with other settings where they are given.
 
     `mp.run("runs/oneword/study.toml")` goes on with what an earlier study left undone.
     """
     if not isinstance(file, (str, os.PathLike)):
-        from malaprop.frame.runs.local import run as run_attack
-
-        warn(
-            "mp.run(attack, ...) is malaprop.frame.runs.local.run; mp.run takes a file",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return run_attack(file, *more, **settings)
-    if more:
-        raise SettingError(f"mp.run takes one file, and settings by their names; got {len(more)} values more")
+        came = type(file).__name__
+        raise SettingError(f"mp.run takes a file of TOML, got a value of {came}; to run an attack use mp.attack")
     return conduct(read_study(Path(file), settings))
 
 
@@ -71,34 +61,6 @@ def report(
     name = "report.html" if against is None else "comparison.html"
     before = None if against is None else Path(against)
     return write_report(paths, paths[0] / name if out is None else Path(out), against=before)
-
-
-def function_of(command: str) -> Callable[..., Result]:
-    """The function of a command that is a study: its options are keywords, and the first of them may come without."""
-    cls = find_study(command)
-    order = parameters(cls)
-
-    def call(*values: Any, **settings: Any) -> Result:
-        if len(values) > len(order):
-            raise SettingError(f"mp.{command} takes {len(order)} settings at most, got {len(values)}")
-        given = {option.name: value for option, value in zip(order, values, strict=False)}
-        if twice := given.keys() & rename(cls, settings).keys():
-            raise SettingError(f"mp.{command} got {', '.join(sorted(twice))} twice")
-        return conduct(build(cls, {"quiet": True, **given, **settings}))
-
-    call.__name__ = call.__qualname__ = command
-    call.__doc__ = describe(cls)
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                option.name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=inspect.Parameter.empty if option.default is MISSING else option.default,
-            )
-            for option in order
-        ]
-    )
-    return call
 
 
 def parameters(cls: type) -> list[Option]:

@@ -14,6 +14,9 @@ ROOM = Room(
         "rules show": Command(".rules.command:show", "The strongest rules, and how they go with the data."),
         "rules measure": Command(".rules.measure_study:Measure", "Several files of rules on the same victims."),
     },
+    python={
+        "transfer": ".study:transfer",
+    },
     groups={
         "rules": "Universal word replacement rules: mine them from victims or counts, apply them, show what they tell.",
     },

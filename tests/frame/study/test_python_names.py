@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 from pathlib import Path
 
 import pytest
+import toy
 
 import malaprop as mp
 from malaprop.core.errors import MalapropError
-from malaprop.frame.study.python_api import function_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,22 +21,43 @@ def test_the_stub_is_what_the_settings_say():
     assert stubs.FILE.read_text(encoding="utf-8") == stubs.stub(), "run: python tools/stubs.py"
 
 
-def test_a_function_of_a_command_shows_its_settings():
-    import toy
-
-    board = function_of("study leaderboard")
-    signature = inspect.signature(board)
-    assert list(signature.parameters)[:2] == ["victim", "attack"]
-    assert "How many examples" in board.__doc__
-    found = board([toy.predict], ["deepwordbug"], data=[("a good film", 1)], n=0)
-    assert found.record.entries[0].clean.hits == 1
-    with pytest.raises(MalapropError, match="got victim twice"):
-        board([toy.predict], victims=[toy.predict])
+def test_names_of_rooms_stand_beside_those_of_the_frame():
+    named = {"defend", "audit", "attack", "check", "explain", "train", "harden", "detect", "certify", "transfer"}
+    assert named <= set(mp.__all__)
+    assert {"victim", "study", "run", "report", "Result"} <= set(mp.__all__)
+    assert mp.certify is importlib.import_module("malaprop.features.defending.certify_study").certify
 
 
-def test_an_attack_given_to_run_still_runs_with_a_warning():
-    import toy
+def test_run_takes_a_file_alone():
+    with pytest.raises(MalapropError, match=r"mp\.run takes a file of TOML, got a value of Attack"):
+        mp.run(toy.listed())
 
-    with pytest.warns(DeprecationWarning, match="runs.local.run"):
-        found = list(mp.run(toy.listed(), toy.victim(), toy.some_examples(2)))
-    assert len(found) == 2
+
+def test_certificates_in_python(tmp_path):
+    texts = [("a good film", 1), ("a bad film", 0)]
+    found = mp.certify(toy.predict, texts, n=0, samples=20, select=5, seed=1, out=tmp_path / "out")
+    assert found.record.clean.total == 2
+    assert (tmp_path / "out" / "certified.json").is_file()
+    with pytest.raises(MalapropError, match="five"):
+        mp.certify(toy.predict, texts, defence="five")
+
+
+def test_a_detector_in_python(tmp_path):
+    texts = [(f"a {word} film {at}", int(word == "good")) for word in ("good", "bad") for at in range(20)]
+    found = mp.detect("fgws", toy.predict, texts, n=0, out=tmp_path / "out", keep=False)
+    assert found.record.models[0].name.startswith("detect:fgws(")
+    with pytest.raises(MalapropError, match="no-such"):
+        mp.detect("no-such", toy.predict, texts)
+
+
+def test_words_are_weighed_in_python():
+    victim = mp.victim(toy.predict, label_names=("negative", "positive"))
+    found = mp.explain(victim, "a good film")
+    assert [one.word for one in found.words] == ["a", "good", "film"]
+    assert max(found.words, key=lambda one: one.importance).word == "good"
+    assert (found.label, found.label_name) == (1, "positive")
+    other = mp.explain(victim, "a good film", label="Negative")
+    assert other.label == 0
+    assert other.words[1].importance < 0
+    with pytest.raises(MalapropError, match="has the labels negative, positive"):
+        mp.explain(victim, "a good film", label="neutral")
