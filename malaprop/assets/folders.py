@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from malaprop.core.errors import AssetError
-from malaprop.core.partial_files import is_alive
+from malaprop.core.files import is_alive
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DAY = 86_400.0

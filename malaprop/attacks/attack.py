@@ -18,9 +18,8 @@ from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.capability import Capability
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, TextError, plain
-from malaprop.core.example import PAIR, Example
+from malaprop.core.example import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, PAIR, TARGET_ALREADY, Example
 from malaprop.core.insight import Apart
-from malaprop.core.reasons import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import DataError, TextError
+from malaprop.core.files import write_whole
 from malaprop.core.text import check_text, word_pattern
-from malaprop.core.whole_files import write_whole
 
 FORMAT = 1
 NEEDED = ("label", "from", "to", "salience")

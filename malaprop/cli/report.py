@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from malaprop.core.errors import RecordError
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import write_whole
 from malaprop.frame.command import options as o
 
 if TYPE_CHECKING:

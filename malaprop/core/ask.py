@@ -24,16 +24,16 @@ class Ask:
 Steps = Generator[Ask, list[Any], T]  # an attack on one example, or a part of one
 
 
-class ServiceFailed(Exception):  # noqa: N818 - it is thrown into the asking generator, and is caught by the attack
-    """The service could not answer this ask, also when asked alone; the message is the reason."""
+class ServiceFailed(Exception):  # noqa: N818 - it is thrown into the generator that asked, and the attack catches it
+    """A service failed on this request, also when the request was sent alone; the message is the reason."""
 
 
 def relay(
     steps: Steps[T], answer: Callable[[Ask], Steps[list[Any]]], *, begin: Callable[[Steps[T]], Ask] = next
 ) -> Steps[T]:
-    """The same attack, each of whose asks is answered by `answer`, which may ask for less or for something else.
+    """Run an attack with `answer` in place of the services: it answers each request, and may send others for it.
 
-    `begin` gives its first ask.
+    `begin` starts the attack and returns its first request.
     """
     try:
         ask = begin(steps)

@@ -1,10 +1,10 @@
-"""What victims are asked for, and how much of it a run may ask: queries, tokens, money and minutes.
+"""The budget of a run: the queries, tokens, money and minutes that it has used and may use.
 
-A `Meter` counts for one victim. A `Ledger` counts for a whole run, and there is one, with the driver: before every
-round, or every request of a victim that pays by itself, each worker sends a `Bill` (what it is about to ask, and what
-was answered since the last one) and is told its `Standing`. A `Purse` is the worker's end of that. Queries are counted
-before they are asked, so no number of workers can ask more than the limit. Tokens are known afterwards: those on their
-way are estimated at the mean of the others.
+A `Meter` counts for one victim. A `Budget` counts for a whole run; the driver holds the only one. Before every round,
+or before every request of a victim that counts its own requests, each worker sends a `Charge` (the queries that it is
+about to send, and the answers since its last charge) and receives a `BudgetState`. A `BudgetClient` is the worker's end
+of that exchange. Queries are counted before they are sent, so no number of workers can exceed the limit. Tokens are
+known only afterwards: those of requests under way are estimated at the mean of the others.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NO_LIMIT = 10**15  # tokens: they are counted, and no run reaches this
 
 @dataclass(slots=True)
 class Meter:
-    """Counters of one victim in one process. They only grow, and a victim adds to them as soon as it was answered.
+    """Counters of one victim in one process. They only grow; a victim updates them with each answer.
 
-    `queries` are texts that it was asked about; `tokens_in` and `tokens_out` are tokens of requests and of answers, as
-    the server counts them where it says so. A request that is sent twice because the first attempt failed is counted as
-    often as the server charges for it.
+    `queries` are the texts that it was queried with; `tokens_in` and `tokens_out` are the tokens of requests and of
+    answers, as counted by the server where it reports them. A request that is sent twice because the first attempt
+    failed is counted as often as the server charges for it.
     """
 
     queries: int = 0
@@ -38,7 +38,7 @@ class Meter:
 
 
 def add_meters(meters: Iterable[Meter | None]) -> Meter | None:
-    """The sum of those that are known; None where none is."""
+    """Sum the meters that are not None; None where all are."""
     known = [meter for meter in meters if meter is not None]
     if not known:
         return None
@@ -51,7 +51,7 @@ def add_meters(meters: Iterable[Meter | None]) -> Meter | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The most that a whole run may ask of its victims, and the prices of a million tokens; None: no limit."""
+    """The limits of a whole run, over all its victims, and the prices of a million tokens; None means no limit."""
 
     queries: int | None = None
     tokens: int | None = None
@@ -71,7 +71,7 @@ class Limits:
 
     @property
     def bound(self) -> bool:
-        """Whether a limit may end the run, and nothing is counted for its own sake alone."""
+        """Whether some limit may end the run; `NO_LIMIT` tokens are only counted."""
         tokens = None if self.tokens == NO_LIMIT else self.tokens
         return any(limit is not None for limit in (self.queries, tokens, self.cost, self.minutes))
 
@@ -80,9 +80,9 @@ class Limits:
 
 
 class Charge(NamedTuple):
-    """`queries` are about to be asked; the others came about since the last bill of this worker.
+    """What a worker reports to the budget: `queries` are about to be sent, the other counts date from its last charge.
 
-    `ahead` are queries of a round that is about to begin, each of which is drawn when it is asked.
+    `ahead` are the queries of a round that is about to begin, each of which is charged when it is sent.
     """
 
     queries: int = 0
@@ -94,14 +94,14 @@ class Charge(NamedTuple):
 
 
 class BudgetState(NamedTuple):
-    """What a worker is told: which limit its bill would exceed, if any."""
+    """The answer to a charge: the limit that the charge would exceed, empty where it exceeds none."""
 
     reached: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """All that a run has spent, over all workers and all attempts. `reached` names the limit that refused last."""
+    """The spending of a run, over all workers and attempts. `reached` names the limit that refused a charge last."""
 
     limits: Limits = field(default_factory=Limits)
     spent: Meter = field(default_factory=Meter)
@@ -109,7 +109,7 @@ class Budget:
     ended: int = 0  # examples
     reached: str = ""
     began: float = field(default_factory=monotonic)
-    tell: Callable[[], None] | None = None  # who writes it down, after each bill
+    tell: Callable[[], None] | None = None  # called after each charge, to save the state
     _answered: int = 0  # queries whose tokens are counted
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class Budget:
         return self.limits.cost_of(self.spent.tokens_in, self.spent.tokens_out)
 
     def draw(self, bill: Charge) -> BudgetState:
-        """Takes in a bill; its queries count from now on, unless a limit forbids them."""
+        """Add a charge; its queries count from now on, unless a limit forbids them."""
         self.spent.tokens_in += bill.tokens_in
         self.spent.tokens_out += bill.tokens_out
         self._answered += bill.answered
@@ -138,7 +138,7 @@ class Budget:
         return BudgetState(refused)
 
     def _uses(self, more: int) -> dict[str, tuple[float, float]]:
-        """For each limit what is used of it once so many queries more are answered, and the limit."""
+        """Return, by limit, the amount used once `more` further queries are answered, and the limit itself."""
         limits, spent = self.limits, self.spent
         pending = spent.queries + more - self._answered
         grown = 1 + max(0, pending) / self._answered if self._answered > 0 else 1.0
@@ -155,36 +155,36 @@ class Budget:
         return next(found, "")
 
     def read_share(self) -> float:
-        """The share that is used of the limit that is nearest; 0 where there is none."""
+        """Return the used share of the limit that is nearest to its end; 0 without limits."""
         return max((used / limit for used, limit in self._uses(0).values()), default=0.0)
 
 
 class BudgetClient:
-    """A worker's end of the ledger: asks before each round. Any number of threads may draw and settle."""
+    """A worker's end of the budget: asks for leave before each round. Safe to use from several threads."""
 
     def __init__(self, send: Callable[[Charge], BudgetState], limits: Limits) -> None:
         self.limits = limits
         self._send = send
-        self._open = Charge()  # what the next bill will say
+        self._open = Charge()  # the next charge
         self._lock = RLock()
 
     def draw(self, queries: int) -> None:
-        """Before so many queries are asked; raises where a limit forbids them."""
+        """Charge this many queries before they are sent; raise `LimitReached` where a limit forbids them."""
         self._ask(queries=queries)
 
     def look_ahead(self, queries: int) -> None:
-        """Before a round of so many queries that draw one by one; raises where a limit forbids them together."""
+        """Check a round whose queries are charged one by one; raise where a limit forbids them together."""
         self._ask(ahead=queries)
 
     def _ask(self, *, queries: int = 0, ahead: int = 0) -> None:
         with self._lock:
-            standing = self._send(self._open._replace(queries=queries, ahead=ahead))
+            state = self._send(self._open._replace(queries=queries, ahead=ahead))
             self._open = Charge()
-        if standing.reached:
-            raise LimitReached(f"{standing.reached} is reached")
+        if state.reached:
+            raise LimitReached(f"{state.reached} is reached")
 
     def settle(self, answered: int, tokens_in: int = 0, tokens_out: int = 0, *, now: bool = False) -> None:
-        """After queries were answered; `now` tells the ledger at once, else the next bill does."""
+        """Record answered queries; the next charge reports them, or with `now` one that is sent at once."""
         with self._lock:
             known = self._open
             self._open = known._replace(
@@ -200,12 +200,12 @@ class BudgetClient:
         self._open = Charge()
 
     def end(self) -> None:
-        """An example has ended."""
+        """Record that an attack on an example has ended."""
         with self._lock:
             self._open = self._open._replace(ended=self._open.ended + 1)
 
     def close(self) -> None:
-        """Sends what was not sent yet."""
+        """Send the last charge, if it holds anything."""
         with self._lock:
             if self._open != Charge():
                 self._hand_in()
@@ -216,7 +216,7 @@ _PAYER: ContextVar[BudgetClient | None] = ContextVar("payer", default=None)
 
 @contextmanager
 def paid_by(purse: BudgetClient | None) -> Iterator[None]:
-    """What victims that are `Paying` send inside is counted with this purse."""
+    """Charge this budget with the requests that `Paying` victims send inside the block."""
     token = _PAYER.set(purse)
     try:
         yield
@@ -225,5 +225,5 @@ def paid_by(purse: BudgetClient | None) -> Iterator[None]:
 
 
 def find_payer() -> BudgetClient | None:
-    """The purse of `paid_by`; None where nobody counts."""
+    """Return the budget that `paid_by` has set; None outside of such a block."""
     return _PAYER.get()

@@ -1,4 +1,4 @@
-"""What a victim offers, what an attack needs, and one check with one clear message."""
+"""The capabilities of victims (scores, gradients, attention ...) and the check that an attack finds those it needs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from malaprop.core.errors import CapabilityError
 
 
 class Capability(StrEnum):
+    """Something that a victim can answer beyond running a text; attacks name those that they need."""
+
     LABELS = "labels"  # which label wins
     SCORES = "scores"  # a score for every label
     NUMBER = "number"  # one number a text, as a regression gives
@@ -20,7 +22,7 @@ class Capability(StrEnum):
     PADDING = "padding"  # scores with a zero vector in a word's place
 
 
-_INSTEAD = {  # attacks that do without
+_INSTEAD = {  # what to use for a capability that is missing
     Capability.SCORES: "hqa, leap, texthoaxer or hlbb, which need labels alone, or another goal: label-only "
     "(--goal label-only) where a victim gives labels alone, moved:BOUND "
     "(--goal moved:0.5) where it gives a number",
@@ -34,7 +36,7 @@ _INSTEAD = {  # attacks that do without
 
 
 def check(attack: str, needs: Iterable[Capability], victim: str, offers: Iterable[Capability], why: str = "") -> None:
-    """Raises before the first query if the victim lacks something; `why` is the victim's own reason."""
+    """Raise `CapabilityError` if the victim lacks a needed capability; `why` is the victim's own reason."""
     missing = sorted(set(needs) - set(offers))
     if missing:
         reason = f", because {why}" if why else ""

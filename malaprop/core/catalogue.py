@@ -1,4 +1,4 @@
-"""Lazy tables from name to "module:attribute": nothing is imported before it is asked for."""
+"""Lazy tables from name to "module:attribute": a part is imported when it is first looked up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 25  # names that an error lists
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
-    """The error for a wrong name: the nearest right ones, nearest first, or those there are where none is near."""
+    """Return the error for an unknown name, with the nearest known names, or with all where none is near."""
     names = sorted(known)
     near = get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.5)
     meant = sorted((n for n in names if n.lower() in near), key=lambda n: near.index(n.lower()))
@@ -24,7 +24,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
 
 
 class Catalogue(Mapping[str, Any]):
-    """A table of one kind of part. Other packages add to it with an entry point in `malaprop.KIND`."""
+    """The parts of one kind by name. Other packages add parts with entry points in the group `malaprop.KIND`."""
 
     def __init__(self, kind: str, table: Mapping[str, str]) -> None:
         self.kind, self._table = kind, dict(table)
@@ -43,7 +43,7 @@ class Catalogue(Mapping[str, Any]):
         return getattr(import_module(module), attribute)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The part of that name, or the default where there is none."""
+        """Return the part of that name, or the default."""
         if name not in self:
             return default
         return self[name]
@@ -60,9 +60,9 @@ class Catalogue(Mapping[str, Any]):
 
 
 def offer(package: str, places: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any]]:
-    """The `__all__` and the `__getattr__` of a package whose names come from its modules when they are asked for.
+    """Return the `__all__` and `__getattr__` of a package that imports its public names from its modules on first use.
 
-    `places` gives the names of each module, with spaces between. An `__init__.pyi` beside tells type checkers.
+    `places` maps each module to its names, separated by spaces. An `__init__.pyi` in the package is for type checkers.
     """
     found = {name: module for module, names in places.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""What is asked of a masked language model, and what it answers."""
+"""Requests to language models: fill a place of a text (`Cloze`), or score words as the next one (`NextWord`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ MASKED_LM = "masked-lm"  # the service of the packaged model; MASKED_LM:NAME is 
 
 @dataclass(frozen=True, slots=True)
 class Cloze:
-    """A place in a text to be filled: its characters from `start` to `end`, none where a word is to be put in between.
+    """A place of a text that a masked language model fills: characters `start` to `end`, an empty span to insert.
 
-    With `hidden` the model does not see what stands there; without, it reads the text as it is and says what else it
-    would expect in that place. Where `words` are given, how likely each of them is; else `most` words, of a vocabulary:
+    With `hidden` the model does not see what stands there; without, it reads the text as it is and predicts what else
+    could stand in that place. With `words` the answer scores each of them; without, it holds the `most` likeliest words
+    of a vocabulary:
 
     - `words`: tokens that are whole words of letters;
     - `pieces`: the same, but where the model cuts the word that stands there into several pieces, and sees it, words
@@ -36,7 +37,7 @@ class Cloze:
 
 
 class Gap(NamedTuple):
-    """A word of a text, by its characters, and others that might stand in its place."""
+    """A word of a text, as a span of characters, and candidates for its place."""
 
     start: int
     end: int
@@ -44,7 +45,22 @@ class Gap(NamedTuple):
 
 
 class Guesses(NamedTuple):
-    """Whole words for a cloze, the likeliest first, and the logarithms of their probabilities."""
+    """The answer to a cloze: whole words, the likeliest first, and the logarithms of their probabilities."""
 
     words: tuple[str, ...]
     logs: Floats
+
+
+NEXT_WORD = "next-word"  # the service; its answer is a float array, one number for each word
+
+
+@dataclass(frozen=True, slots=True)
+class NextWord:
+    """A question to a causal language model: how likely is each word after the text's characters up to `end`?
+
+    The answer holds, for each word, the logarithm of the probability of its first token.
+    """
+
+    text: str
+    end: int
+    words: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Records as JSON's own values and back: dataclasses by their types, with one line on what is wrong and where."""
+"""Encode dataclasses as JSON values and decode them by their types; errors name the place and the fault in one line."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 else:
 
     class Real(float):
-        """The type of a field whose number may be not finite: JSON has null for it, which is read as nan."""
+        """The type of a field that may hold a number that is not finite: null in JSON, read back as nan."""
 
         __slots__ = ()
 
 
 def encode(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass as JSON's own values; a number that is not finite is null."""
+    """Return the fields of a dataclass as JSON values; a number that is not finite becomes null."""
     plain: dict[str, Any] = finite(asdict(record, dict_factory=_leave_out))
     return plain
 
 
 def _leave_out(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields without those that are for runs alone which a limit has ended, where they say nothing."""
+    """Drop the fields that only matter in a run which a limit has ended, where they hold their defaults."""
     return {name: value for name, value in pairs if name not in _SPARE or value != _SPARE[name]}
 
 
 def finite(value: Any) -> Any:
-    """The value with null for each number that JSON lacks, and lists in the place of sets."""
+    """Replace numbers that are not finite by None, and sets by sorted lists."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, frozenset):
@@ -44,7 +44,7 @@ def finite(value: Any) -> Any:
 
 
 def decode(kind: type[Made], raw: Any) -> Made:
-    """A dataclass from JSON's own values. Keys that it does not know are left out: later versions may add some."""
+    """Make a dataclass from JSON values. Unknown keys are ignored: later versions may add some."""
     import msgspec
 
     try:
@@ -60,6 +60,6 @@ def _read_real(kind: Any, value: Any) -> Any:
 
 
 def _explain(said: str) -> str:
-    """msgspec's message with the place first: models[0].texts: expected `int`, got `str`."""
+    """Rewrite msgspec's message with the place first: models[0].texts: expected `int`, got `str`."""
     what, _, place = " ".join(said.split()).partition(" - at `$.")
     return f"{place.rstrip('`')}: {what[:1].lower()}{what[1:]}" if place else what

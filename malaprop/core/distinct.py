@@ -9,20 +9,20 @@ Numbers = NDArray[np.int64]
 
 
 def _begins(ordered: Numbers) -> NDArray[np.bool_]:
-    """Where a sorted array has a number for the first time."""
+    """Flag the first of equal numbers in a sorted array."""
     out = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=out[1:])
     return out
 
 
 def sort_distinct(numbers: Numbers) -> Numbers:
-    """The distinct numbers, sorted."""
+    """Return the distinct numbers, sorted."""
     ordered = np.sort(numbers)
     return ordered[_begins(ordered)]
 
 
 def find_firsts(numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Where each distinct number comes first, in order; and for each number which of those it equals."""
+    """Return the index of each distinct number's first occurrence, in order, and for each number the one it equals."""
     order = np.argsort(numbers)
     starts = np.flatnonzero(_begins(numbers[order]))
     if len(starts) == len(numbers):
@@ -35,7 +35,7 @@ def find_firsts(numbers: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def find_used(numbers: Numbers, many: int) -> tuple[Numbers, Numbers]:
-    """Which of 0, 1, ..., many - 1 occur, in order; and for each number which of those it is."""
+    """Return which of 0, 1, ..., many - 1 occur, in order, and for each number its place among those."""
     flags = np.zeros(many, np.bool_)
     flags[numbers] = True
     return np.flatnonzero(flags), (np.cumsum(flags) - 1)[numbers]

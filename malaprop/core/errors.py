@@ -32,7 +32,7 @@ EXTRAS = {
 
 
 class MalapropError(Exception):
-    """Something the user can mend; the command line prints it in one line and exits with 2."""
+    """An error that the user can mend; the command line prints it in one line and exits with code 2."""
 
 
 class SettingError(MalapropError):
@@ -44,7 +44,7 @@ class DataError(MalapropError):
 
 
 class TextError(DataError):
-    """A string that cannot be a text."""
+    """A value cannot be used as a text, such as a string with a lone surrogate."""
 
 
 class AssetError(MalapropError):
@@ -52,11 +52,11 @@ class AssetError(MalapropError):
 
 
 class VictimError(MalapropError):
-    """A victim cannot be loaded, or answered with something that is no score."""
+    """A victim cannot be loaded, or its answer is not an array of scores."""
 
 
 class NoMemoryError(VictimError):
-    """There is too little memory, of the machine or of its GPU."""
+    """The machine or its GPU has too little memory for a victim."""
 
 
 class CapabilityError(MalapropError):
@@ -68,11 +68,11 @@ class RecordError(MalapropError):
 
 
 class LimitReached(MalapropError):  # noqa: N818 - it ends a run in the ordinary way
-    """What a run may spend is spent; all that is finished is kept."""
+    """A limit of the run is reached; the outcomes so far are kept."""
 
 
 def plain(error: BaseException) -> str:
-    """An exception in one line, for records and the terminal."""
+    """Describe an exception in one line, for records and the terminal."""
     if extra := extra_of(error):
         library = getattr(error, "name", "")
         return f"this needs {library}, which is not installed; install it with: pip install 'malaprop[{extra}]'"
@@ -81,12 +81,12 @@ def plain(error: BaseException) -> str:
 
 
 def extra_of(error: BaseException) -> str | None:
-    """The extra that brings the library which could not be imported, if one does."""
+    """Return the extra of the install that brings the library which could not be imported, if there is one."""
     return EXTRAS.get((error.name or "").partition(".")[0]) if isinstance(error, ModuleNotFoundError) else None
 
 
 def short_of_memory(error: BaseException | None) -> bool:
-    """Python's, torch's and the device's ways to say so, by their words; also where another error wraps them."""
+    """Whether an error, or one that it wraps, is Python, torch or the device running out of memory."""
     while error is not None:
         if isinstance(error, MemoryError) or tells_of_memory(str(error)):
             return True

@@ -1,7 +1,7 @@
-"""What white-box attacks ask of a victim that can be differentiated, and what it answers.
+"""Requests of white-box attacks to a differentiable victim, and its answers.
 
-A look is one forward and one backward pass over a text. The forward pass gives the victim's scores of the text; the
-backward pass gives first-order estimates of what edits would do to the loss.
+A request (`CharLook`, `WordLook` ...) costs one forward and one backward pass over a text. The forward pass gives the
+victim's scores of the text; the backward pass gives first-order estimates of what edits would do to the loss.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPERATIONS = ("flip", "insert", "delete")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Aim:
-    """The loss: that of `label`, to be raised, or to be lowered where the label is a target (away=False).
+    """The loss whose gradient is taken: that of `label`, to raise, or to lower for a target label (away=False).
 
     It is the log loss, or with `odds` log((1 - p) / p), whose slope does not fall to nothing where the victim is sure,
     or with `spread` twice what the mean of all logits is above the label's: with two labels that is `odds`, with more
@@ -40,7 +40,7 @@ class Aim:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CharLook:
-    """Which character edits of these slots gain most: the best `most` of them, or all of them (None)."""
+    """Request the character edits of these slots that gain most: the best `most` of them, or all of them (None)."""
 
     text: Text
     aim: Aim
@@ -52,8 +52,10 @@ class CharLook:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CharSeen:
-    """Edits in an order that no rounding decides; `word(e)` is what slot `slots[e]` holds after edit e, or nothing
-    where that edit turns out to be barred."""
+    """Character edits with their gains, in an order that does not depend on rounding.
+
+    `word(e)` is the word in slot `slots[e]` after edit e, empty where that edit is not allowed.
+    """
 
     answer: Floats  # [label]
     slots: Ints
@@ -66,7 +68,7 @@ class CharSeen:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class WordLook:
-    """What each of these variants, one edit each, would do to the loss; `known` bars words that the victim lacks.
+    """Request the gain of each variant, one edit each; `known` excludes words outside the victim's vocabulary.
 
     With `signs` the slopes are compared by sign alone: the gain is minus the sum, over the numbers of the tokens'
     vectors, of how far the sign of the change is from that of the slope (Papernot et al. 2016).
@@ -84,13 +86,15 @@ class WordLook:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class WordSeen:
+    """The victim's scores of the text, and the estimated gain of each variant."""
+
     answer: Floats  # [label]
-    gains: Floats  # [variant], -inf where it is barred or the victim does not read that far
+    gains: Floats  # [variant], -inf where it is excluded or the victim does not read that far
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SlotLook:
-    """How strongly the loss leans on each slot of a text."""
+    """Request how strongly the loss depends on each slot of a text."""
 
     text: Text
     aim: Aim
@@ -98,16 +102,18 @@ class SlotLook:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SlotSeen:
+    """The victim's scores of the text, and the gradient's norm at each slot."""
+
     answer: Floats  # [label]
     weights: Floats  # [slot] L1 norm of the mean slope over a slot's tokens, -1 where the victim does not read it
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MixLook:
-    """The loss of texts between texts: in each of these slots a mixture of the vectors of its `words`.
+    """Request the loss of mixed inputs: each of these slots holds a weighted mean of the vectors of its `words`.
 
-    `shares` [sample, word] are those of the words of all slots in a row, and sum to 1 within a slot of a sample. Words
-    of another number of tokens than the slot's own word cannot be mixed in; their shares go to the others.
+    `shares` [sample, word] are the weights of the words of all slots, concatenated; they sum to 1 within a slot of a
+    sample. Words with another number of tokens than the slot's own word are excluded; the others share their weight.
     """
 
     text: Text
@@ -119,6 +125,8 @@ class MixLook:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MixSeen:
+    """The loss of the samples of a `MixLook`, and its gradient by their shares."""
+
     answer: Floats  # [label], the mean over the samples
     odds: Floats  # [sample] log((1 - p) / p) of the label, or of a target the other way round: above 0 it is reached
     slopes: Floats  # [sample, word] of `odds` by the shares
@@ -126,7 +134,7 @@ class MixSeen:
 
 
 class Gradients(Protocol):
-    """How a victim answers looks. One that does not read characters says so in what it `offers`."""
+    """The part of a victim that answers requests for gradients; `offers` names CHARACTERS where it reads characters."""
 
     @property
     def offers(self) -> frozenset[Capability]: ...

@@ -12,7 +12,7 @@ _FRESH = 1 << 14  # ids kept as they come, before they join the sorted array
 
 
 class Ids:
-    """Holds 64-bit hashes, so millions of ids stay small.
+    """A set of strings that keeps their 64-bit hashes alone, so that millions of ids take little memory.
 
     Two different ids are taken for one with a chance of n * n / 2**65: 3 in a million for ten million ids.
     """
@@ -30,7 +30,7 @@ class Ids:
         return isinstance(id, str) and self._holds(_hash(id))
 
     def add(self, id: str) -> bool:
-        """True where the id is new."""
+        """Add an id; return whether it is new."""
         number = _hash(id)
         if self._holds(number):
             return False

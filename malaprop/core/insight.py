@@ -1,7 +1,7 @@
-"""What attacks ask of a victim that shows more than its scores, and what it answers.
+"""Requests to a victim that shows more than its scores, and costs forward passes alone.
 
-Looks that cost forward passes alone: where the victim attends, how far and whereto edits move the vector that its
-classifier reads, and what it says of a text with a zero vector in a word's place.
+They concern its attention, the distance and direction in which edits move the vector that its classifier reads, and its
+scores of a text with a zero vector in the place of a word.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Direction = Literal["received", "cls"]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Focus:
-    """How much attention each slot of a text gets, averaged over the heads of one layer; -1 is the last layer.
+    """Request how much attention each slot of a text gets, averaged over the heads of one layer; -1 is the last layer.
 
     `received`: from all tokens of the text, on average; `cls`: from the first token alone, which a BERT's classifier
     reads. The sub-words of a word are added up. The answer is [slot], nan where the victim does not read that far.
@@ -32,7 +32,7 @@ class Focus:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Apart:
-    """How far each variant lies from a text: [variant], the L1 distance between the vectors the classifier reads."""
+    """Request the distance of each variant from a text: [variant], L1 between the vectors that the classifier reads."""
 
     origin: Text
     variants: Variants
@@ -40,8 +40,11 @@ class Apart:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Toward:
-    """How far each variant moves the vector that the classifier reads, from that of a text, toward the nearest border
-    of a label: [variant], along the shortest way there as the classifier's slope gives it (DeepFool's step)."""
+    """Request how far each variant moves a text toward the nearest decision boundary of a label: [variant].
+
+    The distance is measured in the vector that the classifier reads, along DeepFool's step: the shortest way to the
+    boundary by the classifier's gradient.
+    """
 
     origin: Text
     variants: Variants
@@ -50,21 +53,27 @@ class Toward:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Blank:
-    """Scores [slot, label] of a text with zero vectors in the place of the tokens of one slot at a time."""
+    """Request the scores [slot, label] of a text with zero vectors in place of the tokens of one slot at a time."""
 
     text: Text
     slots: Ints
 
 
 class Attention(Protocol):
+    """The part of a victim that shows its attention."""
+
     def focus(self, looks: Sequence[Focus]) -> list[Floats]: ...
 
 
 class Embeddings(Protocol):
+    """The part of a victim that shows the vector that its classifier reads."""
+
     def apart(self, looks: Sequence[Apart]) -> list[Floats]: ...
 
     def toward(self, looks: Sequence[Toward]) -> list[Floats]: ...
 
 
 class Padding(Protocol):
+    """The part of a victim that scores texts with zero vectors in them."""
+
     def blanked(self, looks: Sequence[Blank]) -> list[Floats]: ...

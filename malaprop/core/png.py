@@ -1,4 +1,4 @@
-"""PNG files made by hand: small pictures for model folders and reports, without an imaging library."""
+"""Write small PNG pictures for model folders and reports, without an imaging library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Bytes = NDArray[np.uint8]
 
 
 def encode(picture: Bytes) -> bytes:
-    """A picture [height, width] in grey or [height, width, 3] in colour, as a file's bytes."""
+    """Encode a picture [height, width] in grey or [height, width, 3] in colour as the bytes of a PNG file."""
     height, width = picture.shape[:2]
     colour = 2 if picture.ndim == 3 else 0
     rows = np.ascontiguousarray(picture, np.uint8).reshape(height, -1)
@@ -28,12 +28,12 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def address(picture: Bytes) -> str:
-    """The picture as an address that a page carries within itself."""
+    """Return the picture as a data URL, for a page without other files."""
     return "data:image/png;base64," + b64encode(encode(picture)).decode("ascii")
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address as `address` makes it: a PNG file, and nothing else."""
+    """Whether a text is a data URL of a PNG file, as `address` makes it."""
     begin = "data:image/png;base64,"
     try:
         return text.startswith(begin) and b64decode(text[len(begin) :], validate=True).startswith(b"\x89PNG\r\n\x1a\n")
@@ -42,13 +42,13 @@ def is_address(text: str) -> bool:
 
 
 def picture_of(image: NDArray[np.floating]) -> Bytes:
-    """An image [channel, height, width] of values in [0, 1] as a picture: one channel is grey, three are colour."""
+    """Turn an image [channel, height, width] of values in [0, 1] into a picture: grey of one channel, else colour."""
     values = np.clip(np.rint(np.asarray(image, np.float64) * 255), 0, 255).astype(np.uint8)
     return values[0] if len(values) == 1 else np.ascontiguousarray(values.transpose(1, 2, 0))
 
 
 def difference(before: NDArray[np.floating], after: NDArray[np.floating]) -> Bytes:
-    """Where an image was made brighter, blue on white, and where darker, red; channels are averaged."""
+    """Draw the change of an image on white: brighter is blue, darker is red; channels are averaged."""
     change = np.clip(np.asarray(after, np.float64).mean(0) - np.asarray(before, np.float64).mean(0), -1, 1)
     fade = 1 - np.abs(change)
     red, blue = np.where(change > 0, fade, 1.0), np.where(change < 0, fade, 1.0)
@@ -56,7 +56,7 @@ def difference(before: NDArray[np.floating], after: NDArray[np.floating]) -> Byt
 
 
 def sheet(images: NDArray[np.floating], columns: int, gap: int = 2) -> Bytes:
-    """Images [n, channel, height, width] side by side in rows of `columns`, with a white gap."""
+    """Arrange images [n, channel, height, width] in rows of `columns`, with a white gap between them."""
     pictures = [picture_of(image) for image in images]
     height, width = pictures[0].shape[:2]
     rows = -(-len(pictures) // columns)

@@ -1,4 +1,4 @@
-"""Pool: all variants of one round as a few flat arrays, whatever attack they come from."""
+"""Pool: the variants of one round, of all attacks, as a few flat arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 def mix(places: Ints, classes: Ints) -> Keys:
-    """A 64-bit number for each (place, class). A text's key is their sum, so an edit changes it by one difference."""
+    """Hash each (place, class) to 64 bits. A text's key is the sum of its hashes, so an edit adds one difference."""
     x = places.astype(np.uint64) * _PLACE + classes.astype(np.uint64) * _CLASS
     x ^= x >> _30
     x *= _FIRST
@@ -29,7 +29,7 @@ def mix(places: Ints, classes: Ints) -> Keys:
 
 
 class Pool:
-    """Bases side by side, one row a variant, one entry an edit. Everything after it is array work over the round."""
+    """The base texts, variants and edits of one round as flat arrays, so that later work is array work."""
 
     def __init__(self, groups: Sequence[Variants]) -> None:
         assert groups, "a round without variants has no pool"
@@ -64,7 +64,7 @@ class Pool:
         self.place: Ints = self.offset[self.base[self.row]] + 2 * self.slot + 1  # [edit] the part it replaces
 
     def keys(self, classes: Ints | None = None) -> Keys:
-        """One key a variant. With the victim's word classes, texts it cannot tell apart have one key."""
+        """Return one key a variant. With the victim's word classes, texts that it cannot tell apart have equal keys."""
         parts, word = (self.parts, self.word) if classes is None else (classes[self.parts], classes[self.word])
         index = np.arange(len(parts)) - np.repeat(self.offset, self.lengths)
         owners = np.fromiter((b.owner for b in self.bases), np.int64, len(self.bases))
@@ -77,7 +77,7 @@ class Pool:
         return keys
 
     def texts(self, wanted: Ints) -> list[Text]:
-        """The finished texts of these variants."""
+        """Return the texts of these variants."""
         group = np.searchsorted(self.starts, wanted, side="right") - 1
         inner = wanted - self.starts[group]
         return [self.groups[g].pick(i) for g, i in zip(group.tolist(), inner.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""Scores and how to choose among them."""
+"""Scores of variants, and rules to choose among them that do not depend on rounding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """Variants with a victim's answers and what the goal makes of them: how far each got, and whether it is there."""
+    """Variants with the victim's answers, their values by the goal, and whether each reaches the goal."""
 
     variants: Variants
     answers: Floats  # [variant, label]
@@ -27,7 +27,7 @@ class Scored:
     reached: Flags
 
     def become(self, other: Scored) -> None:
-        """Takes on what is known of the same variants by now; whoever holds this sees it."""
+        """Overwrite the answers with newer ones of the same variants, in place."""
         self.answers[:], self.values[:], self.reached[:] = other.answers, other.values, other.reached
 
 
@@ -44,25 +44,25 @@ class Prediction:
 
 
 def best(values: Floats, slack: float = SLACK) -> int:
-    """The first index within `slack` of the largest value: the rounding of a batch must not choose among ties."""
+    """Return the first index within `slack` of the largest value: rounding in a batch must not decide ties."""
     return int(np.argmax(values >= values.max() - slack))
 
 
 def winners(answers: Floats, slack: float = SLACK) -> NDArray[np.int64]:
-    """The label of each row of scores [text, label]: the first within `slack` of its largest score."""
+    """Return the label of each row of scores [text, label]: the first within `slack` of its largest score."""
     return np.asarray((answers >= answers.max(1, keepdims=True) - slack).argmax(1))
 
 
 def winner(answer: Floats) -> int:
-    """The label of one row of scores."""
+    """Return the label of one row of scores."""
     return best(answer)
 
 
 def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -> NDArray[np.int64]:
-    """Indices from best to worst: what reached the goal first, then by value; values within `slack` keep their order.
+    """Return indices from best to worst: those that reached the goal first, then by value; ties keep their order.
 
-    Neighbours in the order are chained where they differ by no more than the slack, so that no rounding border can
-    part two values that a batch made differ in the last digit.
+    Values tie where a chain of neighbours in the order joins them, each within `slack` of the next, so that rounding in
+    a batch cannot separate two values that differ in the last digit.
     """
     order = np.argsort(-values, kind="stable")
     falling = values[order]
@@ -75,7 +75,7 @@ def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -
 
 
 def top(values: Floats, reached: Flags) -> int:
-    """The first of `ranked`, without a sort where it stands alone; of at least one value."""
+    """Return the first index of `ranked`, without sorting where nothing ties with it; needs at least one value."""
     some = np.count_nonzero(reached)
     first = int(np.where(reached, values, -np.inf).argmax() if some else values.argmax())
     apart = np.abs(values - values[first])
@@ -89,7 +89,7 @@ def top(values: Floats, reached: Flags) -> int:
 
 
 def firsts(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`best` of each stretch that begins at `starts` and goes up to the next; none is empty."""
+    """Return `best` of each group of values; a group begins at one of `starts`, ends at the next and is not empty."""
     sizes = np.empty_like(starts)
     sizes[:-1], sizes[-1] = starts[1:] - starts[:-1], len(values) - starts[-1]
     near = np.flatnonzero(values >= np.repeat(np.maximum.reduceat(values, starts) - np.float32(SLACK), sizes))
@@ -97,7 +97,7 @@ def firsts(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def ranked_within(groups: NDArray[np.int64], values: Floats, reached: Flags) -> NDArray[np.int64]:
-    """`ranked` for many groups at once: indices group by group; `groups` says whose each value is, and only rises."""
+    """Return `ranked` of many groups at once: indices group by group; `groups` [value] is sorted."""
     order = np.lexsort((-values, groups))
     falls = (-np.diff(values[order]) > SLACK) | (np.diff(groups) > 0)
     chain = np.empty(len(order), np.int64)

@@ -1,4 +1,4 @@
-"""Takes a secret out of what others say: whole or cut, in any case, escaped, in base64 or in hexadecimal digits."""
+"""Remove secrets from text of others: whole or in part, in any case, escaped, in base64 or in hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _LEAST = 8  # characters of such a variable's value that make it a secret
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A text as somebody could read it, without white space: characters, and where each of them comes from."""
+    """A reading of a text after some unescaping, without white space: its characters and the span each comes from."""
 
     characters: str
     spans: Sequence[tuple[int, int]]
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """The text with three dots in the place of every secret.
+    """Replace every secret in a text by three dots.
 
-    Six characters of a secret in a row are taken for it, the whole of a shorter one. White space and characters that
-    cannot be printed do not hide it.
+    Six characters of a secret in a row are taken for it, or all of a shorter secret. White space and unprintable
+    characters between them make no difference.
     """
     known = [pieces for secret in secrets if secret for pieces in _disguises(secret)]
     if all(len(text) < size for size, _ in known):
@@ -52,7 +52,7 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
 
 
 def scrub_within(value: Any, secrets: Sequence[str]) -> Any:
-    """The same for every string in a value that was read from JSON; numbers are left as they are."""
+    """Replace secrets in every string of a JSON value; numbers stay."""
     if isinstance(value, str):
         return scrub(value, secrets)
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def scrub_within(value: Any, secrets: Sequence[str]) -> Any:
 
 
 def secrets_around() -> list[str]:
-    """Values of environment variables that are called as secrets are, such as OPENAI_API_KEY."""
+    """Return the values of environment variables whose names are those of secrets, such as OPENAI_API_KEY."""
     return [value for name, value in os.environ.items() if len(value) >= _LEAST and _CALLED.search(name)]
 
 
@@ -73,7 +73,7 @@ def _may_hold_text(value: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def _disguises(secret: str) -> tuple[tuple[int, frozenset[str]], ...]:
-    """What to look for, in lower case: pieces of one size each, of the secret itself and of what encodes it."""
+    """Return the substrings to look for, in lower case, by size: of the secret itself and of its encodings."""
     whole = "".join(c for c in secret if _shows(c)).lower()
     if len(whole) <= _PIECE:
         return ((len(whole), frozenset({whole})),) if whole else ()
@@ -97,7 +97,7 @@ def _read(text: str) -> _Reading:
 
 
 def _unescape(reading: _Reading) -> _Reading:
-    """One layer of JSON's, HTML's and URLs' escapes less."""
+    """Undo one layer of the escapes of JSON, HTML and URLs."""
     out: list[str] = []
     spans: list[tuple[int, int]] = []
     at = 0
@@ -114,7 +114,7 @@ def _unescape(reading: _Reading) -> _Reading:
 
 
 def _meant(found: re.Match[str]) -> str:
-    """What an escape stands for."""
+    """Return the characters that an escape stands for."""
     for digits in (1, 2, 3, 4):
         if found[digits]:
             return _character(int(found[digits], 16))
@@ -128,7 +128,7 @@ def _character(number: int) -> str:
 
 
 def _mark(hidden: bytearray, reading: _Reading, size: int, pieces: frozenset[str]) -> None:
-    """Marks in `hidden` what of the text shows one of the pieces."""
+    """Mark in `hidden` the characters of the text that show one of the pieces."""
     lower = "".join(c.lower() if c.isascii() else c for c in reading.characters)
     for a in range(len(lower) - size + 1):
         if lower[a : a + size] in pieces:

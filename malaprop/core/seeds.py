@@ -10,7 +10,7 @@ from malaprop.core.errors import SettingError
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """A generator that depends on the seed and the names alone."""
+    """Return a random generator that depends on the seed and the names alone."""
     if seed < 0:
         raise SettingError(f"seed must be 0 or more, got {seed}")
     digest = blake2b("\x1f".join(names).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -17,9 +17,9 @@ EXPRESSION = "re:"  # how a value begins that is a regular expression
 
 
 def plain(value: Any) -> Any:
-    """A part as plain values: dataclasses become tables with their class under `kind`.
+    """Turn a part into plain values: a dataclass becomes a table with the name of its class under `kind`.
 
-    A field whose metadata say `record=False` is left out: it is known from the data.
+    A field whose metadata hold `record=False` is left out: it follows from the data.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.metadata.get("record", True)}
@@ -55,7 +55,7 @@ def _key(key: str) -> str:
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
-    """Plain values as TOML; tables of the first level become sections."""
+    """Write plain values as TOML; tables of the first level become sections."""
     top = {k: v for k, v in values.items() if v is not None}
     lines = [f"{_key(k)} = {_scalar(v)}" for k, v in top.items() if not isinstance(v, Mapping)]
     for name, table in top.items():
@@ -74,9 +74,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """One value of an override: TOML where it parses, `none` for nothing (which TOML lacks), else the string itself.
+    """Parse one value of an override: as TOML where it parses, `none` as None (which TOML lacks), else as a string.
 
-    True and False are read as Python writes them too, for names of defended victims hold them so.
+    True and False are also read as Python writes them, because names of defended victims hold them so.
     """
     if text.lower() == "none":
         return None
@@ -90,13 +90,13 @@ def parse_value(text: str) -> Any:
 
 
 def split_list(text: str) -> list[str]:
-    """Values separated by commas, as they are typed; a regular expression (re:...) takes all that follows it."""
+    """Split values at commas; a regular expression (re:...) takes the rest of the text, commas included."""
     head, *rest = re.split(rf"(?:^|,)\s*(?={EXPRESSION})", text, maxsplit=1)
     return [*(part.strip() for part in head.split(",") if part.strip()), *rest]
 
 
 def overrides(pairs: list[str]) -> dict[str, Any]:
-    """`name=value` pairs as keyword arguments."""
+    """Parse `name=value` pairs into keyword arguments."""
     out: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -107,7 +107,7 @@ def overrides(pairs: list[str]) -> dict[str, Any]:
 
 
 def call(make: Callable[..., Any], settings: Mapping[str, Any], what: str) -> Any:
-    """Calls a recipe or part with settings by name; a name it does not take is refused with the ones it does."""
+    """Call a recipe or part with settings by name; raise on a name that it does not take, listing those it does."""
     import inspect
 
     known = inspect.signature(make).parameters
@@ -129,7 +129,7 @@ def _is_number(value: Any) -> bool:
 
 
 def first_difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str = "") -> str | None:
-    """One line on the first setting that differs, None where none does; at the top `theirs` may hold more."""
+    """Describe the first setting that differs in one line, None where none does; at the top `theirs` may hold more."""
     for key in dict.fromkeys((*ours, *(theirs if where else ()))):
         name, a, b = f"{where}{key}", ours.get(key), theirs.get(key)
         if isinstance(a, Mapping) and isinstance(b, Mapping):

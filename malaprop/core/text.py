@@ -1,4 +1,4 @@
-"""Texts with fixed slots: cut once into words and the gaps between them, put together again exactly."""
+"""Texts with fixed slots: split once into words and the gaps between them, and joined again exactly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @cache
 def _marks() -> str:
-    """Combining marks as a character class: Python's \\w leaves them out, and a word must not end before its accent."""
+    """Return combining marks as a character class: \\w leaves them out, and a word must not end before its accent."""
     codes = [c for c in range(0x300, min(0x1E950, sys.maxunicode)) if unicodedata.category(chr(c))[0] == "M"]
     runs: list[list[int]] = []
     for code in codes:
@@ -38,7 +38,7 @@ def _marks() -> str:
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """A word: letters, digits and their marks; inside also apostrophes, hyphens and what passes for a letter (* @ `).
+    """Return the pattern of a word: letters, digits and their marks; inside also apostrophes, hyphens, and * @ `.
 
     So don't, well-known, film's and f*ck are one word each, and quotes, dashes and full stops around a word are gap.
     """
@@ -56,14 +56,14 @@ _ASCII = re.compile(r"([A-Za-z0-9`]+(?:[_'*@-]+[A-Za-z0-9`]+)*)")  # the same fo
 
 
 def split_parts(string: str) -> list[str]:
-    """Gap, word, gap, ..., word, gap."""
+    """Split a string into gap, word, gap, ..., word, gap."""
     return (_ASCII if string.isascii() else _splitter()).split(string)
 
 
 class Words:
-    """One integer for each distinct string, words and gaps alike; id 0 is the empty word.
+    """A table that numbers distinct strings, words and gaps alike; id 0 is the empty word.
 
-    Character attacks make new words without end, so a table lives as long as a shard of examples and goes with it.
+    Character attacks make new words without end, so a table lives only as long as its shard of examples.
     """
 
     __slots__ = ("__weakref__", "_ids", "notes", "strings")
@@ -71,7 +71,7 @@ class Words:
     def __init__(self) -> None:
         self.strings: list[str] = [""]
         self._ids: dict[str, int] = {"": 0}
-        self.notes: dict[Hashable, Any] = {}  # what parts have found out about words, kept as long as the table
+        self.notes: dict[Hashable, Any] = {}  # a cache of what parts compute about words; it lives as long as the table
 
     def __len__(self) -> int:
         return len(self.strings)
@@ -95,7 +95,7 @@ class Words:
 
 
 def check_text(string: str) -> str:
-    """The string itself, if it can be a text."""
+    """Return the string, or raise `TextError` where it cannot be a text."""
     if not isinstance(string, str):
         raise TextError(f"a text must be a string, got {type(string).__name__}")
     if (found := _SURROGATE.search(string)) is not None:
@@ -108,7 +108,7 @@ def check_text(string: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Words in fixed slots and the gaps around them; made per accepted edit, never per candidate.
+    """A text as words in fixed slots and the gaps around them; made for an accepted edit, not for every candidate.
 
     `parts` holds gap, word, gap, ..., word, gap as ids of `table`: always 2 * slots + 1 of them, over all fields. A
     slot may come to hold no word (deletion) or several (insertion), yet the number of slots never changes.
@@ -148,7 +148,7 @@ class Text:
         return [strings[i] for i in self.parts[1::2].tolist()]
 
     def put(self, slot: int, word: int | str) -> Text:
-        """This text with another word in one slot; an empty word deletes."""
+        """Return this text with another word in one slot; an empty word deletes."""
         if not 0 <= slot < self.slots:
             raise IndexError(f"slot {slot} of a text of {self.slots}")
         parts = self.parts.copy()
@@ -156,13 +156,13 @@ class Text:
         return Text(self.table, parts, self.owner, self.names)
 
     def refilled(self, words: Ints) -> Text:
-        """This text with these words in its slots."""
+        """Return this text with these words in its slots."""
         parts = self.parts.copy()
         parts[1::2] = words
         return Text(self.table, parts, self.owner, self.names)
 
     def insert(self, slot: int, word: str, *, after: bool = True) -> Text:
-        """This text with a word set beside the one in a slot, inside the same slot."""
+        """Return this text with a second word in a slot, after or before the one that is there."""
         here = self.strings[slot]
         both = (here, word) if after else (word, here)
         return self.put(slot, " ".join(w for w in both if w))
@@ -171,11 +171,11 @@ class Text:
         return self.put(slot, 0)
 
     def changed(self, origin: Text) -> Ints:
-        """The slots whose words differ."""
+        """Return the slots whose words differ from the origin's."""
         return np.flatnonzero(self.parts[1::2] != origin.parts[1::2])
 
     def field_of_slots(self) -> Ints:
-        """For each slot the number of the field it lies in."""
+        """Return for each slot the number of its field."""
         if len(self.names) == 1:
             return np.zeros(self.slots, np.int64)
         strings = self.table.strings
@@ -183,13 +183,13 @@ class Text:
         return np.cumsum(np.asarray(breaks, np.int64))
 
     def slots_of(self, names: Sequence[str]) -> Ints:
-        """The slots of these fields, in order."""
+        """Return the slots of these fields, in order."""
         if set(names) >= set(self.names):
             return np.arange(self.slots)
         return np.flatnonzero(np.isin(self.field_of_slots(), [i for i, name in enumerate(self.names) if name in names]))
 
     def joined(self) -> list[str]:
-        """Gap, word, gap, ... as they stand in the string: an emptied slot takes one space along."""
+        """Return gap, word, gap, ... as strings; an empty slot removes one space beside it."""
         strings = self.table.strings
         out = [strings[i] for i in self.parts.tolist()]
         if self.parts[1::2].all():
@@ -208,11 +208,11 @@ class Text:
         return out
 
     def values(self) -> tuple[str, ...]:
-        """The finished string of each field."""
+        """Return the string of each field."""
         return tuple("".join(self.joined()).split(BREAK))
 
     def only(self, names: Sequence[str]) -> str:
-        """The finished strings of these fields, as one: what is said of a pair without the side that stays."""
+        """Return the strings of these fields, joined by line breaks, such as the side of a pair that may change."""
         return "\n".join(value for name, value in self.fields.items() if name in names)
 
     @property
@@ -220,7 +220,7 @@ class Text:
         return dict(zip(self.names, self.values(), strict=True))
 
     def spans(self) -> list[tuple[int, int]]:
-        """Where each slot's word lies in its own field's string."""
+        """Return the span of each slot's word in the string of its field."""
         at, spans = 0, []
         for place, part in enumerate(self.joined()):
             if place % 2:

@@ -1,4 +1,4 @@
-"""Variants: a base text and its edits, the unit that is scored. Strings are made only for those who want strings."""
+"""Variants: a base text and its edits, the unit that victims score. Strings are made only where they are needed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NONE = np.empty(0, np.int64)
 
 
 def runs(starts: Ints, sizes: Ints) -> Ints:
-    """start, start + 1, ... for `size` numbers, of each pair in turn."""
+    """Concatenate the ranges start, start + 1, ... of `size` numbers each."""
     ends = np.cumsum(sizes)
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variants:
-    """Edit e puts words[e] in slots[e] of variant rows[e].
+    """Many texts as edits of one base text: edit e puts words[e] in slots[e] of variant rows[e].
 
     rows=None is the fast path: edit e is variant e. Otherwise a variant may have several edits or none, and `many` says
     how many variants there are.
@@ -39,23 +39,23 @@ class Variants:
 
     @classmethod
     def itself(cls, base: Text) -> Variants:
-        """The base alone."""
+        """Return the base alone, as one variant without edits."""
         return cls(base, _NONE, _NONE, _NONE, 1)
 
     @classmethod
     def at(cls, base: Text, slot: int, words: Ints) -> Variants:
-        """One slot, many words."""
+        """Return a variant for each word, all in one slot."""
         return cls(base, np.full(len(words), slot, np.int64), words)
 
     @classmethod
     def each(cls, base: Text, slots: Ints, words: Sequence[Ints]) -> Variants:
-        """Several slots, each with its own words, one edit a variant."""
+        """Return a variant for each word of each slot, one edit a variant."""
         sizes = np.fromiter(map(len, words), np.int64, len(words))
         return cls(base, np.repeat(slots, sizes), np.concatenate(words) if len(words) else _NONE)
 
     @classmethod
     def between(cls, base: Text, others: Sequence[Text]) -> Variants:
-        """Whole texts of the same slots, as edits of the base."""
+        """Return whole texts of the same slots as edits of the base."""
         if not others:
             return cls(base, _NONE, _NONE, _NONE, 0)
         grid = np.stack([t.words for t in others])
@@ -63,7 +63,7 @@ class Variants:
         return cls(base, slots, grid[rows, slots], rows, len(others))
 
     def first(self, count: int) -> Variants:
-        """The first `count` variants."""
+        """Return the first `count` variants."""
         if count >= self.count:
             return self
         if self.rows is None:
@@ -72,7 +72,7 @@ class Variants:
         return Variants(self.base, self.slots[kept], self.words[kept], self.rows[kept], count)
 
     def keep(self, flags: NDArray[np.bool_]) -> Variants:
-        """The variants with a true flag, in the same order."""
+        """Return the variants whose flag is true, in the same order."""
         if flags.all():
             return self
         if self.rows is None:
@@ -82,7 +82,7 @@ class Variants:
         return Variants(self.base, self.slots[edits], self.words[edits], place[self.rows[edits]], int(flags.sum()))
 
     def changes(self, origin: Text) -> Ints:
-        """How many slots of each variant differ from the origin."""
+        """Count the slots of each variant that differ from the origin."""
         differs = self.base.words != origin.words
         now = (self.words != origin.words[self.slots]).astype(np.int64) - differs[self.slots]
         if self.rows is None:
@@ -103,6 +103,6 @@ class Variants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guess:
-    """Variants that will probably be asked next: scored along with the others and remembered; the answer is None."""
+    """Variants that will probably be needed next: they are scored with the others and cached; the answer is None."""
 
     variants: Variants

@@ -1,4 +1,4 @@
-"""Versions of what decides the outcomes, and the moment, as records note them."""
+"""The versions of libraries that decide outcomes, and the current time, for records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 
 def versions() -> dict[str, str]:
-    """Of what decides the outcomes; torch only where it is loaded, as asking must not load it."""
+    """Return the versions of Python, Malaprop, numpy and, only if it is imported already, torch."""
     names = ["malaprop", "numpy", "torch"]
     loaded = {name: sys.modules[name] for name in names if name in sys.modules}
     found = {name: str(getattr(module, "__version__", "unknown")) for name, module in loaded.items()}
@@ -16,5 +16,5 @@ def versions() -> dict[str, str]:
 
 
 def now() -> str:
-    """This moment, in UTC to the second, as ISO 8601."""
+    """Return the current time in UTC, to the second, as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")

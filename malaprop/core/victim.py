@@ -1,4 +1,4 @@
-"""What the engine wants of a model under attack, and what is known of one wherever it runs."""
+"""The interface of victims, the models under attack, and a plain description of one that other processes can have."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Victim(Protocol):
 
     @property
     def parts(self) -> Mapping[Capability, Any]:
-        """What it shows beside its answers, such as gradients (`core.gradient`) or attention (`core.insight`)."""
+        """The answers beyond scores by capability: gradients (`core.gradient`), attention (`core.insight`)."""
 
     @property
     def labels(self) -> int | None:
-        """How many labels it scores; None: not known before the first answer."""
+        """The number of labels that it scores; None where that is unknown before the first answer."""
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The names of its labels in the order of its scores; empty where it does not know them."""
+        """The names of its labels in the order of its scores; empty where they are unknown."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes when the answers may change; empty: not known."""
+        """A string that changes when the answers may change; empty where that is unknown."""
 
     @property
     def unknown(self) -> str:
@@ -59,58 +59,58 @@ class Victim(Protocol):
 
     @property
     def device(self) -> str:
-        """Where it computes: cpu, cuda, cuda:1."""
+        """The device that it computes on: cpu, cuda, cuda:1."""
 
     @property
     def rounding(self) -> float:
-        """How far its fast answers may be from those of `predict`; 0 where they are the same."""
+        """The largest difference between its batched answers and those of `predict`; 0 where they are equal."""
 
     @property
     def lanes(self) -> int:
-        """2 where its device is busy for so long that half of the attacks are best advanced meanwhile; else 1."""
+        """2 where half of the attacks should advance while its device works for the other half; else 1."""
 
     @property
     def renews(self) -> bool:
-        """Whether it draws anew for every question, so that one text can get several answers."""
+        """Whether its answers are random, so that one text can get several answers."""
 
     @property
     def precision(self) -> str:
-        """What its fast answers are computed in: fp32, bf16."""
+        """The precision of its batched answers: fp32, bf16."""
 
     @property
     def withheld(self) -> str:
-        """Why it offers less than others of its kind; empty where it does not."""
+        """The reason why it offers less than others of its kind; empty where it offers as much."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of its answers so far."""
+        """Remarks for the user about its answers so far."""
 
     @property
     def meter(self) -> Meter | None:
-        """What it has been asked for so far, in queries and tokens; None: nothing but queries is known of it."""
+        """Its queries and tokens so far; None where it does not count them."""
 
     @property
     def inside(self) -> Victim | None:
-        """The victim that it stands around, as a defence does; None where it is the model itself."""
+        """The victim that it wraps, as a defence does; None where it is the model itself."""
 
     def classes(self, table: Words) -> Ints | None:
-        """For each word id a number, equal where the victim cannot tell the words apart; None: it tells all apart."""
+        """Number each word id, equally for words that the victim reads alike; None where it tells all words apart."""
 
     def begin(self, pool: Pool, wanted: Ints) -> Any:
-        """Starts scoring the wanted variants; may return before the work is done."""
+        """Start to score the wanted variants; may return before the work is done."""
 
     def finish(self, begun: Any) -> Floats:
-        """Scores [wanted, label], in the order wanted."""
+        """Return the scores [wanted, label], in the order wanted."""
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        """Scores [text, label] of finished texts, by the plain road: nothing spliced, merged or remembered.
+        """Return the scores [text, label] of whole texts, computed without any shared prefix, merging or cache.
 
         A text of one field may come as a string.
         """
 
 
 class Around:
-    """What a victim that stands around another one passes on; what differs it says itself."""
+    """A base for victims that wrap another one (`inside`): every member is the inner one's unless it is overridden."""
 
     __slots__ = ()
 
@@ -193,7 +193,7 @@ class Around:
 
 @runtime_checkable
 class Paying(Protocol):
-    """A victim that can count each request itself, when it is sent and when it is answered, with `find_payer()`."""
+    """A victim that can charge each request to the budget of `find_payer()` itself, when it sends the request."""
 
     @property
     def pays(self) -> bool:
@@ -205,22 +205,22 @@ Piece = tuple[Sequence[int], Floats]  # the numbers of some of the texts, and th
 
 @runtime_checkable
 class Piecewise(Protocol):
-    """A victim that gives answers as they come."""
+    """A victim that yields answers request by request."""
 
     def pieces(self, texts: Sequence[Fields]) -> Iterator[Piece]:
-        """The answers of one request after the other. Behind all others raises the first failure, if there is one."""
+        """Yield the answers of one request after the other; raise the first failure, if any, after all answers."""
 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A victim that answers an attack's later questions otherwise for its earlier ones, as a service may."""
+    """A victim whose answers to an attack depend on the attack's earlier queries, as a stateful defence's do."""
 
     def receive(self, steps: Steps[T]) -> Steps[T]:
-        """An attack on one text as it meets this victim, which remembers nothing yet."""
+        """Return the attack on one text as it runs against this victim with an empty memory."""
 
 
 def receive(victim: Victim, steps: Steps[T]) -> Steps[T]:
-    """An attack as the outermost part of a victim that remembers meets it; as it is where none does."""
+    """Return an attack as it runs against the outermost `Remembering` layer of a victim; unchanged without one."""
     layer: Victim | None = victim
     while layer is not None and not isinstance(layer, Remembering):
         layer = layer.inside
@@ -232,7 +232,7 @@ MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is known of a victim without asking it anything: plain values that travel between processes."""
+    """A description of a victim that needs no query: plain values that can be sent between processes."""
 
     name: str
     fingerprint: str = ""
@@ -270,17 +270,17 @@ class About:
 
 
 def in_fields(texts: Iterable[Fields | str]) -> list[Fields]:
-    """Texts as tuples of their fields; a string is a text of one field."""
+    """Return texts as tuples of their fields; a string is a text of one field."""
     if isinstance(texts, str):
-        raise TextError(f"a list of texts is wanted, got the one string {texts[:40]!r}; write [text]")
+        raise TextError(f"expected a list of texts, got the one string {texts[:40]!r}; write [text]")
     return [(text,) if isinstance(text, str) else tuple(text) for text in texts]
 
 
 def find_rejected(label_names: Sequence[str]) -> int:
-    """The number of the label that stands for a rejected text; -1, which is that of none, where none does."""
+    """Return the number of the label for rejected texts; -1 where the victim has none."""
     return len(label_names) - 1 if label_names and label_names[-1] == REJECTED else -1
 
 
 def is_language_model(spec: str) -> bool:
-    """Whether a victim, as it is typed, is a language model that is asked with a prompt."""
+    """Whether a victim's name on the command line is that of a language model that is prompted."""
     return spec.startswith(("causal:", "openai:"))

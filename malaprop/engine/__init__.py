@@ -1,1 +1,1 @@
-"""Batching: services answer pooled asks, and drive advances many attacks side by side."""
+"""The engine runs many attacks side by side: it pools their requests, and caches and counts the answers."""

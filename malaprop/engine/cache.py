@@ -1,4 +1,4 @@
-"""Memory and disk caches. Keys are never the string alone: memory is salted by example, disk by the victim."""
+"""Caches of answers in memory and on disk. A key is never a text alone: it holds the example, or the victim."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Predict = Callable[[Sequence[Fields]], Floats]
 Pieces = Callable[[Sequence[Fields]], Iterable[Piece]]
 
 
-LARGEST = 256 << 20  # bytes of one memory; when it takes more, its older half goes
+LARGEST = 256 << 20  # bytes of one memory; a larger one drops its older half
 _ENTRY = 110  # bytes of a dictionary's entry from number to number, both outside the small ones
 
 
 class Memory:
-    """Score rows by key: a dictionary from key to row, and the rows in one growing array."""
+    """A cache of score rows: a dictionary from key to row number, and the rows in one growing array."""
 
     def __init__(self) -> None:
         self.rows: dict[int, int] = {}
@@ -38,11 +38,11 @@ class Memory:
 
     @property
     def nbytes(self) -> int:
-        """What it takes, roughly."""
+        """The approximate size in bytes."""
         return _ENTRY * len(self.rows) + self.values.nbytes
 
     def extend(self, keys: Sequence[int], fresh: Floats) -> int:
-        """Adds rows under new keys; gives the first one's number."""
+        """Add rows under new keys; return the number of the first."""
         first, end = self.used, self.used + len(keys)
         if end > len(self.values):
             grown = np.empty((max(2 * end, 4096), fresh.shape[1]), np.float32)
@@ -55,7 +55,7 @@ class Memory:
         return first
 
     def newer_half(self) -> Memory:
-        """The half that was added last, as a memory of its own."""
+        """Return a new memory with the half that was added last."""
         out = Memory()
         kept = list(self.rows.items())[len(self.rows) // 2 :]
         if kept:
@@ -64,7 +64,7 @@ class Memory:
 
 
 class Recent:
-    """The most recently used answers, up to a number of them and of bytes."""
+    """A cache of the most recently used answers, bounded by their number and their bytes."""
 
     def __init__(self, limit: int, most: int = LARGEST) -> None:
         self.limit, self.most = limit, most
@@ -88,14 +88,14 @@ class Recent:
 
 
 def weight(value: Any) -> int:
-    """Bytes of an answer or a key, roughly and rather too many: what several hold is counted for each."""
+    """Estimate the bytes of an answer or a key; shared parts are counted for each holder."""
     if isinstance(value, (list, tuple)):
         return sys.getsizeof(value) + sum(map(weight, value))
     return max(int(getattr(value, "nbytes", 0)), sys.getsizeof(value))  # a view's own size leaves out what it shows
 
 
 class Disk:
-    """Scores of whole texts on disk, for victims whose every answer costs money or minutes.
+    """A cache of scores on disk, for victims whose every answer costs money or minutes.
 
     One SQLite file; the key holds the victim's fingerprint, so a changed victim never gets old answers.
     """
@@ -127,8 +127,7 @@ class Disk:
         return blake2b(self.salt + b"\x1f" + whole, digest_size=16).digest()
 
     def wrap(self, pieces: Pieces) -> Predict:
-        """The scores of all texts; `pieces` is asked for those that are not on disk, and each piece is written as it
-        comes."""
+        """Return a function that reads scores from disk, calls `pieces` for the others and writes each as it comes."""
 
         def cached(texts: Sequence[Fields]) -> Floats:
             keys = [self._key(fields) for fields in texts]

@@ -1,4 +1,4 @@
-"""Insight: what a victim shows beside its scores, pooled over all attacks in flight and counted with their queries."""
+"""The service for attention, embeddings and zero vectors, pooled over all attacks and counted with their queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Look = Focus | Apart | Toward | Blank
 
 
 class Insight:
-    """Answers looks of one kind by `answer`; every text that is read for it counts as forwarded."""
+    """Answers requests of one kind with `answer`; each text that the victim reads for it counts as a model call."""
 
     def __init__(self, answer: Callable[[Sequence[Any]], list[Floats]], scoring: Scoring) -> None:
         self.answer, self.scoring = answer, scoring
@@ -40,7 +40,7 @@ class Insight:
 
 
 def count_texts(look: Look) -> int:
-    """How many texts are read for a look."""
+    """Return how many texts the victim reads for a request."""
     if isinstance(look, Apart | Toward):
         return 1 + look.variants.count
     return len(look.slots) if isinstance(look, Blank) else 1

@@ -1,4 +1,4 @@
-"""Paid: a victim whose answers are dear. They are kept on disk, or counted against what a run may spend, or both."""
+"""Paid: a victim whose answers cost money or time. They are cached on disk, charged to the budget, or both."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from malaprop.engine.service import Service
 _UNMARKED = "its answers are kept under its name: remove the cache when it changes"
 _GUESSED = "they are estimated at four letters a token"
 _LETTERS = 4  # of a token, where nobody counts tokens
-_SLICE = 64  # texts that are asked, counted and written together, where the victim does not say what it asks at once
+_SLICE = 64  # texts scored, charged and written together, where the victim is not `Piecewise`
 
 
 class Paid(Around):
-    """The victim inside, asked for as little as can be.
+    """The victim inside, queried as little as possible.
 
-    With `disk` its answers are kept in that file, each as it comes, and it is asked by finished texts. `predict`, for
-    checks, is fresh; `again` is a file of one run that keeps its answers for the run alone, so that a run that was
-    killed asks no check twice. With a `purse` every query is counted before it is asked; it raises `LimitReached` where
-    the run may ask no more. A victim that is `Paying` counts its requests itself.
+    With `disk` its answers are written to that file as they come, by whole texts. `predict`, which confirms successes,
+    does not read that cache; `again` is a file in which one run keeps those answers, so that a run that was killed and
+    resumed repeats no check. With a `purse` every query is charged before it is sent; `LimitReached` is raised where
+    the run may send no more. A victim that is `Paying` charges its requests itself.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Paid(Around):
 
     @property
     def parts(self) -> Mapping[Capability, Any]:
-        """None where answers are kept: gradients and the like would go past them."""
+        """Empty with a cache on disk: gradients and the like would bypass it."""
         return self.inside.parts if self._cached is None else {}
 
     @property
@@ -103,7 +103,7 @@ class Paid(Around):
             return self._ask(texts)
 
     def _pieces(self, texts: Sequence[Fields]) -> Iterator[Piece]:
-        """The answers as they come, where the victim can tell them so."""
+        """Yield the answers as they come: request by request where the victim is `Piecewise`, else by slices."""
         if isinstance(self.inside, Piecewise):
             self._draw(len(texts))
             yield from self.inside.pieces(texts)
@@ -127,7 +127,7 @@ class Paid(Around):
                 self.purse.draw(queries)
 
     def _settle(self, answered: int, texts: Sequence[Fields]) -> None:
-        """Says what came back, or failed; of tokens what the victim's own meter shows, where it has one."""
+        """Report answered or failed queries; their tokens are read from the victim's meter, or estimated."""
         if self.purse is None or self._pays:
             return
         now, before = self.inside.meter, self._seen
@@ -139,9 +139,9 @@ class Paid(Around):
 
 
 class _Numbered:
-    """Checks of one run, each kept under its number: an attempt that goes on is given those of the one before.
+    """The confirming answers of one run on disk, each under its number, so that a resumed run reads them again.
 
-    Within one attempt a text that is checked again is asked again.
+    Within one attempt, a text that is checked twice is queried twice.
     """
 
     def __init__(self, path: Path, mark: str, pieces: Callable[[Sequence[Fields]], Iterator[Piece]]) -> None:
@@ -166,7 +166,7 @@ class _Numbered:
 
 
 def _pays(victim: Victim) -> bool:
-    """Whether the victim, or the one that it stands around, counts its requests itself."""
+    """Whether the victim, or one that it wraps, charges its requests itself."""
     layer: Victim | None = victim
     while layer is not None and not isinstance(layer, Paying):
         layer = layer.inside
@@ -178,12 +178,12 @@ def _mark(victim: Victim) -> str:
 
 
 def _count(fields: Fields) -> int:
-    """Tokens of a text, roughly."""
+    """Estimate the tokens of a text."""
     return sum(-(-len(value) // _LETTERS) for value in fields)
 
 
 class Counted:
-    """Another service that asks the victim, such as gradients: its texts count as queries, too."""
+    """Another service that queries the victim, such as gradients, and charges its queries to the budget."""
 
     def __init__(self, service: Service, purse: BudgetClient, size: Callable[[Any], int] = lambda _: 1) -> None:
         self.service, self.purse, self.size = service, purse, size

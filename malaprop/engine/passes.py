@@ -1,4 +1,4 @@
-"""Passes: forward and backward passes over texts, pooled over all attacks in flight and counted with their queries."""
+"""The service for gradients: forward and backward passes, pooled over all attacks and counted with their queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Seen = CharSeen | WordSeen | SlotSeen | MixSeen
 
 
 class GradientService:
-    """Answers looks. A text that was looked at counts as forwarded, in the counters of `scoring`."""
+    """Answers requests for gradients; each text counts as a model call in the counters of `scoring`."""
 
     def __init__(self, gradients: Gradients, scoring: Scoring) -> None:
         self.gradients, self.scoring = gradients, scoring
@@ -45,7 +45,7 @@ class GradientService:
         return [[next(found) for _ in ask] for ask in pending]
 
     def _answer(self, looks: Sequence[Look]) -> list[Seen]:
-        """The looks of each kind together; a kind that nobody asks for need not be known."""
+        """Answer the requests of each kind together; a victim need not know kinds that no attack uses."""
         out: dict[int, Seen] = {}
         for kind, name in ((CharLook, "chars"), (WordLook, "words"), (SlotLook, "slots"), (MixLook, "mixes")):
             mine = [i for i, look in enumerate(looks) if isinstance(look, kind)]

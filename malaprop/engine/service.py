@@ -1,4 +1,4 @@
-"""Services: one batched function each, with its memory and its counters."""
+"""Services: each answers the requests of a round in one batch, with its own cache and counters."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from malaprop.engine.cache import LARGEST, Memory, Recent
 
 
 class Service(Protocol):
-    """Answers the asks of one round. `begin` may return before the work is done; `finish` waits for it."""
+    """Answers the requests of one round. `begin` may return before the work is done; `finish` waits for it."""
 
     def begin(self, asks: Sequence[Sequence[Any]]) -> Any: ...
 
     def finish(self, pending: Any) -> list[list[Any]]:
-        """One list an ask, in order."""
+        """Return one list of answers a request, in order."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What one example cost the victim."""
+    """The queries and model calls that one example has cost."""
 
     keys: list[Ints] = field(default_factory=list)  # of its texts, as they were asked
     forwarded: int = 0
 
     @property
     def unique(self) -> int:
-        """How many distinct texts there were."""
+        """The number of distinct queries."""
         return len(sort_distinct(np.concatenate(self.keys))) if self.keys else 0
 
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds by where they went, and rounds."""
+    """Seconds spent in the host program and in the victim, with the numbers of rounds and of model calls."""
 
     host: float = 0.0
     victim: float = 0.0
@@ -67,7 +67,7 @@ class _Pending:
 
 
 class Scoring:
-    """Scores variants: merges what the victim cannot tell apart, remembers, and sends the rest in one go."""
+    """Scores variants: merges those that the victim reads alike, reads known answers from memory, batches the rest."""
 
     def __init__(self, victim: Victim, *, remember: int = 2_000_000) -> None:
         self.victim, self.remember = victim, remember
@@ -122,7 +122,7 @@ class Scoring:
         return out
 
     def _renew(self, table: Words) -> None:
-        """Forgets what no longer holds or has grown too large; work in flight keeps the memory it began with.
+        """Start a new memory for another table, or halve one that is too large; work in flight keeps the old one.
 
         Another table counts its ids and owners anew, so an old key may stand for another text.
         """
@@ -132,7 +132,7 @@ class Scoring:
             self.memory = self.memory.newer_half()
 
     def know(self, texts: Sequence[Text], scores: Floats) -> None:
-        """Takes in the victim's answers for whole texts that were asked before, so that they are not asked again."""
+        """Add known scores of whole texts to the memory, so that they are not queried again."""
         pool = Pool([Variants.itself(text) for text in texts])
         self._renew(pool.table)
         keys = pool.keys(self.victim.classes(pool.table)).view(np.int64)
@@ -140,7 +140,7 @@ class Scoring:
         self.memory.extend(keys.tolist(), scores)
 
     def tally(self, owner: int) -> Tally:
-        """What an example cost; its counters go with the call."""
+        """Return and remove the counters of an example."""
         return self.tallies.pop(owner, Tally())
 
     def _see(self, asks: Sequence[Sequence[Variants]], owners: list[int], keys: Ints) -> None:
@@ -169,7 +169,7 @@ def _checked(scores: Floats, count: int, labels: int) -> Floats:
 
 
 class Fresh:
-    """Scores finished texts by the victim's plain road and remembers nothing: what verification asks."""
+    """Scores whole texts with `Victim.predict` and without a cache, to confirm successes."""
 
     def __init__(self, victim: Victim) -> None:
         self.victim = victim
@@ -184,9 +184,9 @@ class Fresh:
 
 
 class Batched:
-    """Any function from a list of items to a list of answers; equal items are asked once and remembered for a while.
+    """A service made of a function from items to answers; equal items are computed once and cached for a while.
 
-    `key` gives an item's identity; `size` sorts, so that a batched model pads little.
+    `key` identifies an item; items are sorted by `size`, so that a batched model pads little.
     """
 
     def __init__(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from malaprop.core.codec import decode, encode
 from malaprop.core.errors import AssetError, MalapropError, RecordError, VictimError
+from malaprop.core.files import write_whole
 from malaprop.core.versions import now, versions
-from malaprop.core.whole_files import write_whole
 
 if TYPE_CHECKING:
     Number = float

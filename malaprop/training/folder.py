@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import SettingError
-from malaprop.core.partial_files import find_partial_files, partial_path
+from malaprop.core.files import find_partial_files, partial_path, write_whole
 from malaprop.core.settings import first_difference, plain
-from malaprop.core.whole_files import write_whole
 from malaprop.training.card import ROLES
 
 

@@ -9,8 +9,7 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.assets.agreement import find_slips
-from malaprop.assets.inflection import add, inflect, inflect_each, list_forms
+from malaprop.assets.inflection import add, find_slips, inflect, inflect_each, list_forms
 from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
 from malaprop.attacks.candidates.combined import agree
 from malaprop.core.errors import AssetError, SettingError

@@ -25,7 +25,7 @@ from malaprop.attacks.search import SEARCHES
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError
-from malaprop.core.reasons import NO_WORDS
+from malaprop.core.example import NO_WORDS
 from malaprop.core.settings import plain, to_toml
 from malaprop.frame.records.outcome import Outcome, compare_key, from_json, to_json
 

@@ -142,7 +142,7 @@ def test_strings_are_texts_of_one_field(made):
     tuples = made.predict(TEXTS)
     assert tuples.shape == (2, made.labels or 2)
     np.testing.assert_array_equal(made.predict([text for (text,) in TEXTS]), tuples)
-    with pytest.raises(TextError, match=r"a list of texts is wanted, got the one string 'the good film'"):
+    with pytest.raises(TextError, match=r"expected a list of texts, got the one string 'the good film'"):
         made.predict("the good film")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from malaprop.core.errors import RecordError
-from malaprop.core.whole_files import read_lines, write_whole
+from malaprop.core.files import read_lines, write_whole
 
 
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):

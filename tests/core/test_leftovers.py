@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from malaprop.core.partial_files import partial_path, remove_partial_files
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import partial_path, remove_partial_files, write_whole
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import Writer
 from malaprop.training.folder import check_target

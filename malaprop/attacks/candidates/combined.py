@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.assets.agreement import follows_article
-from malaprop.assets.inflection import MARKS, find_marks, list_forms
+from malaprop.assets.inflection import MARKS, find_marks, follows_article, list_forms
 from malaprop.assets.wordnet import PARTS, WordNet
 from malaprop.attacks.attack import Candidates, WordRule
 from malaprop.attacks.candidates.lookup import WORDNET_PART, recase

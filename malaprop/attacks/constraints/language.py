@@ -10,8 +10,8 @@ import numpy as np
 
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
+from malaprop.core.cloze import NEXT_WORD, NextWord
 from malaprop.core.errors import SettingError
-from malaprop.core.nextword import NEXT_WORD, NextWord
 from malaprop.core.score import Flags
 from malaprop.core.text import Ints, Text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.codec import decode, encode
-from malaprop.core.whole_files import read_lines
+from malaprop.core.files import read_lines
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.store import LineKind
 from malaprop.frame.records.summary import Rate

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import write_whole
 from malaprop.frame.report.markup import Markup, join, stand_alone, tag
 from malaprop.frame.report.tables import printable
 

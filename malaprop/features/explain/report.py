@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import write_whole
 from malaprop.features.explain.record import AttentionMean, AttentionModel, AttentionRecord, AttentionSight, Bound, Row
 from malaprop.frame.report.maps import ShadeTable, loglog, tables
 from malaprop.frame.report.markup import Markup, join, stand_alone, tag

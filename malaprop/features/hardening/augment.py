@@ -13,7 +13,7 @@ import numpy as np
 
 from malaprop.core.catalogue import Catalogue
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.partial_files import partial_path, remove_partial_files
+from malaprop.core.files import partial_path, remove_partial_files
 from malaprop.core.seeds import generator
 from malaprop.core.settings import call
 from malaprop.core.text import word_pattern

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.core.partial_files import partial_path, remove_partial_files
+from malaprop.core.files import partial_path, remove_partial_files
 from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.presentation import Parts, Shown, show
 from malaprop.features.humans.study import RatingStudy

@@ -95,7 +95,7 @@ def _translate(translator: Translator, sources: Sequence[str], quiet: bool) -> l
 
 
 def _write(out: Path, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> None:
-    from malaprop.core.whole_files import write_whole
+    from malaprop.core.files import write_whole
 
     rows = [
         {"source": source, "translation": output, **({"reference": reference} if reference else {})}

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from malaprop.core.errors import SettingError
-from malaprop.core.partial_files import remove_partial_files
+from malaprop.core.files import remove_partial_files
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import look_up
 

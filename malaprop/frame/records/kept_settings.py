@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.files import write_whole
 from malaprop.core.settings import first_difference, plain, read_toml, to_toml
-from malaprop.core.whole_files import write_whole
 
 FILE = "settings.toml"
 

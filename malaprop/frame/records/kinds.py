@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from malaprop.core.codec import decode, encode
 from malaprop.core.errors import RecordError
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import write_whole
 from malaprop.frame.rooms import added, load, rank
 
 

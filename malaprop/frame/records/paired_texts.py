@@ -8,7 +8,7 @@ from hashlib import blake2b
 from math import comb
 from typing import Literal
 
-from malaprop.core.reasons import TARGET_ALREADY
+from malaprop.core.example import TARGET_ALREADY
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import LEAST, Rate
 

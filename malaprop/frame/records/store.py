@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from malaprop.core.errors import RecordError
+from malaprop.core.files import remove_partial_files
 from malaprop.core.ids import Ids
-from malaprop.core.partial_files import remove_partial_files
 from malaprop.frame.records.lines import Lines, open_lines, scan
 from malaprop.frame.records.outcome import Outcome, from_plain, to_json
 from malaprop.frame.records.run import FILE as RUN_FILE

@@ -9,7 +9,7 @@ from math import fsum, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.reasons import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
+from malaprop.core.example import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
 from malaprop.frame.records.outcome import NAMES_NO_LABEL, REJECTS, STATUSES, Outcome
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import write_whole
 from malaprop.frame.records import Outcome, Run
 from malaprop.frame.report.run_entries import RunEntry, entries
 from malaprop.frame.report.tables import plain_markdown, row_of_markdown

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from malaprop.core.errors import RecordError, plain
-from malaprop.core.whole_files import write_whole
+from malaprop.core.files import write_whole
 from malaprop.frame.records import Outcome, Run, find_runs
 from malaprop.frame.records.kinds import find, kind_of
 from malaprop.frame.records.store import outcomes_of

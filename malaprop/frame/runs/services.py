@@ -11,8 +11,7 @@ from malaprop.attacks.candidates.lookup import Thesaurus
 from malaprop.attacks.constraints.language import LOG_PROBABILITY
 from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
 from malaprop.core.capability import Capability
-from malaprop.core.cloze import MASKED_LM
-from malaprop.core.nextword import NEXT_WORD
+from malaprop.core.cloze import MASKED_LM, NEXT_WORD
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.engine.insight import Insight, count_texts
@@ -74,7 +73,7 @@ def _grammar() -> Any:
 
 
 def _count_slips(texts: Sequence[str]) -> list[int]:
-    from malaprop.assets.agreement import count_slips
+    from malaprop.assets.inflection import count_slips
     from malaprop.assets.wordnet import open_wordnet
 
     return [count_slips(open_wordnet(), text) for text in texts]

@@ -14,9 +14,8 @@ from malaprop.attacks.attack import WRONG, Attack, Ending, Together
 from malaprop.attacks.constraints.positions import KeepWords
 from malaprop.attacks.goals.goal import Moved
 from malaprop.core.errors import AssetError, LimitReached, RecordError, SettingError, VictimError, plain
-from malaprop.core.example import Example
+from malaprop.core.example import NO_WORDS, Example
 from malaprop.core.pool import Pool
-from malaprop.core.reasons import NO_WORDS
 from malaprop.core.score import Floats, winner
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants

@@ -73,7 +73,7 @@ def agree(study: Study, root: Path) -> Iterator[bool]:
     the next one may have other settings. One that was there is left as it was where what the folder holds refuses the
     settings.
     """
-    from malaprop.core.whole_files import write_whole
+    from malaprop.core.files import write_whole
     from malaprop.frame.records.run import FILE as RUN_FILE
 
     path = root / getattr(study, "file", FILE)

@@ -237,7 +237,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     with what was interrupted; of a study that is finished nothing is done again. A folder that holds a study of other
     settings, or something else, is refused.
     """
-    from malaprop.core.partial_files import remove_partial_files
+    from malaprop.core.files import remove_partial_files
     from malaprop.frame.records.store import check_writable
     from malaprop.frame.study.agreement import agree, lock
     from malaprop.frame.tasks.executor import is_finished

@@ -40,7 +40,7 @@ class NpzFile:
     def _write(self, path: Path, arrays: Mapping[str, Any]) -> None:
         import numpy as np
 
-        from malaprop.core.partial_files import partial_path, remove_partial_files
+        from malaprop.core.files import partial_path, remove_partial_files
 
         half = partial_path(path)
         try:
@@ -82,7 +82,7 @@ class TextFile:
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Add]:
-        from malaprop.core.whole_files import write_whole
+        from malaprop.core.files import write_whole
 
         def add(piece: Any) -> None:
             write_whole(self.file(folder), piece)

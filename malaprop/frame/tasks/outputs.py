@@ -101,7 +101,7 @@ def skipped_file(folder: Path) -> Path:
 def write_json(path: Path, value: Any) -> None:
     """A dataclass, written whole or not at all."""
     from malaprop.core.codec import encode
-    from malaprop.core.whole_files import write_whole
+    from malaprop.core.files import write_whole
 
     write_whole(path, json.dumps(encode(value), ensure_ascii=False, indent=1) + "\n")
 

@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from malaprop.core.cloze import NextWord
 from malaprop.core.errors import AssetError
-from malaprop.core.nextword import NextWord
 from malaprop.core.score import Floats
 from malaprop.models.quiet import quietly
 from malaprop.models.tokens.batches import Bounds, batches

@@ -275,7 +275,7 @@ class CommandsDone:
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Add]:
-        from malaprop.core.whole_files import write_whole
+        from malaprop.core.files import write_whole
         from malaprop.frame.tasks.outputs import Skipped, skipped_file, write_json
 
         skipped_file(folder).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.codec import Real, decode, encode
-from malaprop.core.whole_files import read_lines
+from malaprop.core.files import read_lines
 from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.store import LineKind

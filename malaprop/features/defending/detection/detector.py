@@ -97,7 +97,7 @@ class Detector:
         from safetensors.numpy import save
 
         from malaprop.core.codec import encode
-        from malaprop.core.whole_files import write_whole
+        from malaprop.core.files import write_whole
 
         folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: np.ascontiguousarray(value) for name, value in self.learnt.arrays.items()}

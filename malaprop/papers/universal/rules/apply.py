@@ -16,9 +16,9 @@ from malaprop.attacks.candidates.rules import weights
 from malaprop.attacks.rule_files import Best, Rules
 from malaprop.core.errors import DataError, SettingError, plain
 from malaprop.core.example import Example
+from malaprop.core.files import write_whole
 from malaprop.core.score import ranked
 from malaprop.core.text import Text, Words
-from malaprop.core.whole_files import write_whole
 from malaprop.papers.universal.rules.mine import shards
 from malaprop.papers.universal.rules.swaps import open_slots
 
