@@ -31,69 +31,81 @@ RETRIES = 32  # searches of one example that may end with a success that a fresh
 
 
 class Candidates(Protocol):
-    """What may stand in a slot."""
+    """A source of replacements for the words of a text."""
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
-        """For each slot of the original the ids of its replacements, sorted by string, without the word itself."""
+        """Return for each slot of the original the ids of its replacements, sorted by string, without its own word."""
 
 
 class SlotRule(Protocol):
+    """A constraint that says which slots may change."""
+
     stage: ClassVar[Literal["slot"]]
 
     def slots(self, trial: Trial, slots: Ints) -> Flags:
-        """Which slots may change."""
+        """Flag the slots that may change."""
 
 
 class WordRule(Protocol):
+    """A constraint on each replacement of a slot, checked before the victim is queried."""
+
     stage: ClassVar[Literal["word"]]
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
-        """Which words may stand in which slot."""
+        """Flag for each slot the replacements that are allowed there."""
 
 
 class PartRule(Protocol):
+    """A constraint on the part of speech of replacements."""
+
     stage: ClassVar[Literal["part"]]
 
     def parts(self, trial: Trial, slots: Ints) -> Steps[Bits]:
-        """For each slot the parts of speech that may stand there, as bits; candidates may heed them beforehand."""
+        """Return for each slot the allowed parts of speech as bits; candidates may use them to filter early."""
 
 
 class EditRule(Protocol):
+    """A cheap constraint on whole variants, such as how many words differ from the original."""
+
     stage: ClassVar[Literal["edit"]]
 
     def edits(self, trial: Trial, variants: Variants) -> Flags:
-        """Which variants are allowed; array work, done before the victim is asked."""
+        """Flag the allowed variants; array work, done before the victim is queried."""
 
 
 class TextRule(Protocol):
+    """A costly constraint on whole texts, such as the similarity of sentences."""
+
     stage: ClassVar[Literal["text"]]
 
     def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
-        """Which finished texts are allowed; asks a service, so it is put only to texts that would win."""
+        """Flag the allowed texts; it needs a service, so only texts that the search would choose are checked."""
 
 
 Constraint = SlotRule | WordRule | PartRule | EditRule | TextRule
 
 
 class Search(Protocol):
-    """Moves from a start through the space; sees scores, not goals, budgets, caches or other examples."""
+    """A search through the replacements of one text; it sees scores, not goals, budgets, caches or other examples."""
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]: ...
 
 
 @runtime_checkable
 class Fetching(Protocol):
-    """A search that may ask for the words of a slot when it comes there, by `Trial.options`."""
+    """A search that can fetch the replacements of a slot when it comes to it, with `Trial.options`."""
 
     @property
     def fetches(self) -> bool:
-        """Whether it does: then it is given the slots that may change, and no words."""
+        """Whether it does; then its space has the slots that may change, and no words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
-    """What is tried where an attack fails: other candidates and another search, from the original text, within the same
-    constraints and what is left of the same budget."""
+    """A second try after a failed search: other candidates and another search, from the original text.
+
+    The constraints stay the same, and so does the budget, of which the rest may be spent.
+    """
 
     candidates: Candidates
     search: Search
@@ -101,9 +113,9 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """One change for many texts: of the instruction that a language model is asked with, or a prefix of `words` words.
+    """One change shared by many texts: of a language model's instruction, or a prefix of `words` words.
 
-    It is judged by a `panel` of so many labelled texts: by the mean score of their labels, which is to fall by `drop`.
+    It is scored on a `panel` of that many labelled texts: the mean score of their true labels must fall by `drop`.
     """
 
     side: Literal["prompt", "prefix"]
@@ -133,17 +145,17 @@ class Ending:
     asked: int
     reason: str = ""
     measures: Mapping[str, float] = field(default_factory=dict)
-    checks: int = 0  # plain answers asked for, with the one that confirmed a success
-    by: str = ""  # the recipe that broke it, where several were tried in turn
+    checks: int = 0  # unbatched answers that were needed, with the one that confirmed a success
+    by: str = ""  # the recipe that succeeded, where several were tried in turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """One recipe. `budget` bounds the victim queries an example may ask, the first one included; None: no bound.
+    """An attack: a goal, candidates, constraints and a search as one value. Recipes return these.
 
-    `measures` are taken of every success: the similarity to the original, the perplexity, the mistakes of grammar and
-    the slips of agreement before and after, and the distance from the original in the vector that the victim's
-    classifier reads.
+    `budget` bounds the victim queries of one example, the first one included; None: no bound. `measures` are taken of
+    every success: the similarity to the original, the perplexity, grammar mistakes and agreement slips before and
+    after, and the distance from the original in the vector that the victim's classifier reads.
     """
 
     name: str
@@ -178,11 +190,11 @@ class Attack:
         return self.goal.needs.union(self.wants, distance, *(stage.wants for stage in self.stages))
 
     def but(self, **settings: Any) -> Attack:
-        """The same attack with other settings; those that are None stay as they are."""
+        """Return the attack with other settings; those that are None stay as they are."""
         return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def for_labels(self, names: Sequence[str]) -> Attack:
-        """The same attack on data whose labels have these names, for rules that speak of labels by name."""
+        """Return the attack for data whose labels have these names; rules and bounds use the names."""
         made = self
         if isinstance(self.goal, Moved):
             made = replace(made, goal=self.goal.for_labels(names))
@@ -191,7 +203,7 @@ class Attack:
         return replace(made, stages=tuple(stage.for_labels(names) for stage in self.stages)) if self.stages else made
 
     def for_victim(self, label_names: Sequence[str]) -> Attack:
-        """The same attack on a victim with these labels: where it may reject texts, a rejected one is no success."""
+        """Return the attack for a victim with these labels; a text that it rejects is no success."""
         rejected = find_rejected(label_names)
         if rejected < 0 or isinstance(self.goal, Accepted):
             return self
@@ -207,10 +219,10 @@ class Attack:
         unknown: str = "[UNK]",
         rounding: float = 0.0,
     ) -> Steps[Ending]:
-        """The whole attack on one example, ending in an outcome whatever happens on the way.
+        """Attack one example; always return an `Ending`, whatever fails on the way.
 
-        `rounding` is how far the victim's fast answers may be from its plain ones; a success that a plain answer does
-        not confirm is then no error: the search goes on without it.
+        `rounding` is the largest difference between the victim's batched answers and those of `predict`; where it is
+        above 0, a success that `predict` does not confirm is no error: the search goes on without it.
         """
         try:
             origin = Text.of(example.fields, table, owner)
@@ -235,7 +247,7 @@ class Attack:
         return (yield from trial.attack._go_on(trial, first))
 
     def _go_on(self, trial: Trial, first: Floats) -> Steps[Ending]:
-        """From the answer for the original on."""
+        """Continue the attack after the answer for the original."""
         origin, label, number = trial.origin, trial.example.label, isinstance(self.goal, Moved)
         if not number and not 0 <= label < len(first):
             reason = f"label {label} is not among the victim's {len(first)} labels"
@@ -285,29 +297,29 @@ class Attack:
 
 
 def _describe_nothing(trial: Trial) -> str:
-    """Why there was no edit to try."""
+    """Return the reason why there was no edit to try."""
     kept = [rule for rule in trial.attack.constraints if isinstance(rule, KeepWords)]
     protected = any(not rule.slots(trial, trial.open()).any() for rule in kept)
     return ALL_PROTECTED if protected else NOTHING_TO_CHANGE
 
 
 def _second(attack: Attack, fallback: Fallback) -> Attack:
-    """The attack that follows one which failed."""
+    """Return the attack that the fallback makes of a failed one."""
     return replace(attack, candidates=fallback.candidates, search=fallback.search, fallback=None)
 
 
 def _under_conditions_of(attack: Attack, stage: Attack) -> Attack:
-    """A stage with the goal, budget and measures of the attack that it is a part of."""
+    """Return a stage with the goal, budget and measures of the attack that it belongs to."""
     return replace(stage, goal=attack.goal, budget=attack.budget, measures=attack.measures)
 
 
 def try_in_turn(name: str, attacks: Sequence[Attack]) -> Attack:
-    """Several attacks as one: each is tried on the texts that those before it did not break.
+    """Return several attacks as one: each is tried on the texts on which the earlier ones failed.
 
     A budget is for all of them together, and the queries of all count.
     """
     if not attacks:
-        raise SettingError(f"{name} wants at least one attack, got none")
+        raise SettingError(f"{name} needs at least one attack, got none")
     for one in attacks:
         if one.together is not None or one.stages:
             raise SettingError(
@@ -318,7 +330,7 @@ def try_in_turn(name: str, attacks: Sequence[Attack]) -> Attack:
 
 
 def _search(trial: Trial, first: Floats) -> Steps[Held]:
-    """What the search ends with, before it is verified afresh and by the plain road."""
+    """Run the search; return its best text, before a fresh query confirms it."""
     attack, start = trial.attack, trial.start(first)
     try:
         later = isinstance(attack.search, Fetching) and attack.search.fetches
@@ -355,7 +367,7 @@ def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """None: the search finds out what to put where. The space it is given says which slots are open."""
+    """Candidates for searches that make their own replacements: no words, for the open slots of the space."""
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:  # noqa: ARG002
         yield from ()  # a generator like its siblings, though it asks nothing

@@ -1,4 +1,4 @@
-"""Sentence encoders by name: which service answers for each, and how alike two texts must be."""
+"""Sentence encoders by name: the service of each, and the least cosine that counts as similar."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ TOKENS = "encoder/tokens"  # the service that gives the vectors of a text's toke
 
 
 def service_of(encoder: str) -> str:
-    """The service that answers for an encoder; MiniLM's has no name behind it."""
+    """Return the name of an encoder's service; MiniLM's is `encoder` alone."""
     return "encoder" if encoder == "minilm" else f"encoder-{check(encoder)}"
 
 
 def check(encoder: str) -> str:
-    """The name itself, if it is one."""
+    """Return the name of an encoder, or raise where it is unknown."""
     if encoder not in FLOORS:
         raise unknown("sentence encoder", encoder, ENCODERS)
     return encoder
 
 
 def parse_similarity(asked: float | str | None) -> tuple[str, float | None]:
-    """Encoder and least cosine of a setting: 0.8, mpnet, use:0.9, or None for no similarity at all."""
+    """Parse a setting of similarity into encoder and least cosine: 0.8, mpnet, use:0.9, or None for none at all."""
     if asked is None or isinstance(asked, (int, float)):
         return "minilm", asked
     name, colon, floor = str(asked).partition(":")

@@ -22,7 +22,7 @@ RULES = (KeepNames(), OtherLexeme(), NotOpposed(), Related(), InContext())  # th
 
 
 def set_quality(attack: Attack, quality: str | None) -> Attack:
-    """The attack at a quality: `paper` or None, as it is, or `strict`, under a name that says so."""
+    """Return the attack at a quality: unchanged for `paper` or None; for `strict` tightened and renamed."""
     check_quality(quality)
     if quality != "strict":
         return attack
@@ -32,7 +32,7 @@ def set_quality(attack: Attack, quality: str | None) -> Attack:
 
 
 def check_quality(quality: str | None, *attacks: Attack) -> None:
-    """Raises for a quality that is none, and where strictness was asked of attacks of which none has a strict form."""
+    """Raise on an unknown quality, and on `strict` where none of the attacks has a strict form."""
     if quality is not None and quality not in QUALITIES:
         raise unknown("quality", quality, QUALITIES)
     if quality == "strict" and attacks and not any(attack.name.endswith(STRICT) for attack in attacks):
@@ -43,7 +43,7 @@ def check_quality(quality: str | None, *attacks: Attack) -> None:
 
 
 def tighten(attack: Attack) -> Attack:
-    """The strict form of an attack; one that does not put words for words is given back as it is.
+    """Return the strict form of an attack; one that does not replace words by words is returned unchanged.
 
     Names stay, antonyms and words of no shared sense are left out, replacements are inflected as the word is, and a
     masked language model must find them likely in their place; the sentence stays similar.
@@ -77,7 +77,7 @@ def _tighten(candidates: Candidates) -> Candidates:
 
 
 def _raise_floor(rules: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
-    """The constraints, with a similarity of the sentence that is at least the strict one."""
+    """Return the constraints with a sentence similarity of at least the strict floor."""
     others = tuple(rule for rule in rules if not isinstance(rule, SentenceCosine))
     floors = [rule.floor for rule in rules if isinstance(rule, SentenceCosine)]
     return (*others, SentenceCosine(floor=max([FLOOR, *floors])))

@@ -1,4 +1,4 @@
-"""Trial: one example under attack. It turns answers into scores, holds the budget, and applies the constraints."""
+"""Trial: the state of one attack on one example. It scores answers, counts queries and applies the constraints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
 
 
-# Told whenever a trial that was made in this context holds something better; for those who watch an attack at work.
+# Called whenever a trial that was made in this context finds a better text, to show an attack at work.
 WATCH: ContextVar[Callable[[Trial], None] | None] = ContextVar("watch", default=None)
 
 
@@ -32,12 +32,12 @@ _ALL = slice(None)
 
 
 class Spent(Exception):  # noqa: N818 - it ends a search in the ordinary way
-    """The budget is used up; the attack ends with the best it holds."""
+    """The query budget of an example is used up; the attack ends with the best text so far."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """A text that keeps all constraints, with the victim's answer."""
+    """A text that satisfies all constraints, with the victim's answer and its value by the goal."""
 
     text: Text
     value: float
@@ -47,7 +47,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """The slots that may change and, for each, what may stand there. A slot may have no replacement."""
+    """The slots that may change and the replacements of each; a slot may have none."""
 
     slots: Ints
     words: list[Ints]
@@ -58,14 +58,16 @@ class Space:
         return np.fromiter(map(len, self.words), np.int64, len(self.words))
 
     def able(self) -> Space:
-        """The slots that have a replacement."""
+        """Return the space without the slots that have no replacement."""
         some = [i for i, words in enumerate(self.words) if len(words)]
         return Space(self.slots[some], [self.words[i] for i in some])
 
 
 def ask_first(origin: Text, rounding: float) -> Steps[tuple[Floats, int]]:
-    """The victim's answer for a text as it stands, and how many plain answers that took: one where the fast answer
-    leaves the label open."""
+    """Query the victim with a text; return its answer and how many unbatched queries that took.
+
+    One is needed where rounding could change the label of the batched answer.
+    """
     (answers,) = yield Ask("victim", [Variants.itself(origin)])
     row: Floats = answers[0]
     if rounding and len(row) > 1 and np.ptp(np.sort(row)[-2:]) < 2 * rounding:
@@ -75,22 +77,22 @@ def ask_first(origin: Text, rounding: float) -> Steps[tuple[Floats, int]]:
 
 
 class Trial:
-    """All that searches, rankings, candidates and constraints may know about the example they work on."""
+    """The attack on one example, as searches, rankings, candidates and constraints see it."""
 
     def __init__(
         self, attack: Attack, example: Example, origin: Text, seed: int, unknown: str, rounding: float = 0.0
     ) -> None:
         self.attack, self.example, self.origin, self.seed, self.unknown = attack, example, origin, seed, unknown
-        self.rounding = rounding  # how far the victim's fast answers may be from its plain ones
-        self.corrected: dict[bytes, Floats] = {}  # plain answers, which count in the place of the fast ones
-        self.checks = 0  # how many plain answers were asked for
-        self.times = 1  # how often the search was begun
+        self.rounding = rounding  # the largest difference between the victim's batched answers and those of `predict`
+        self.corrected: dict[bytes, Floats] = {}  # answers of `predict`, which replace the batched ones
+        self.checks = 0  # queries with `predict`
+        self.times = 1  # searches started
         self.asked = 0
         self.tried = 0  # edits that were scored; probes do not count
         self.before = 1  # queries asked before the search began: the original, or all that an earlier search asked
         self.held: Held | None = None
         self.inherited: Held | None = None  # the best of an earlier search
-        self.notes: dict[str, float] = {}  # what a search counted, for the record of the example
+        self.notes: dict[str, float] = {}  # counts of the search, for the record of the example
         self.reason = ""  # why the search failed, where it knows
         self._watch = WATCH.get()
         self._tags: list[str] | None = None
@@ -103,13 +105,13 @@ class Trial:
         return generator(self.seed, self.example.id)
 
     def generator(self, *names: str) -> np.random.Generator:
-        """Randomness for one part of the work, the same whatever was drawn before."""
+        """Return a random generator for one part of the work, independent of earlier draws."""
         return generator(self.seed, self.example.id, *names)
 
     # --- asking the victim
 
     def first(self) -> Steps[Floats]:
-        """The victim's answer for the original, before the goal weighs it: its label may not be among the scores."""
+        """Query the original, without the goal: its label may not be among the scores."""
         self.asked += 1
         row, checks = yield from ask_first(self.origin, self.rounding)
         self.checks += checks
@@ -183,26 +185,26 @@ class Trial:
         return found
 
     def _fast(self, scored: Scored, some: Ints) -> list[Text]:
-        """Which of these have a fast answer still."""
+        """Return the texts among these whose answer is still a batched one."""
         texts = [scored.variants.pick(i) for i in some.tolist()]
         rows = [self.corrected.get(text.parts.tobytes()) for text in texts]
         same = [row is not None and np.array_equal(row, scored.answers[i]) for i, row in zip(some, rows, strict=True)]
         return [text for text, known in zip(texts, same, strict=True) if not known]
 
     def _ask_plain(self, texts: Sequence[Text]) -> Steps[None]:
-        """Plain answers for those that have none; they count from now on in the place of the fast ones."""
+        """Query `predict` for texts that were not checked yet; its answers replace the batched ones from now on."""
         new = {key: text for text in texts if (key := text.parts.tobytes()) not in self.corrected}
         plain = yield Ask("verify", [*new.values()])
         self.checks += len(new)
         self.corrected |= zip(new, np.asarray(plain, np.float32), strict=True)
 
     def verified(self, text: Text) -> Steps[Floats]:
-        """The plain answer for what a search ended with: that which was asked for on the way, else asked for now."""
+        """Return the answer of `predict` for the search's result, from an earlier check or by a query."""
         yield from self._ask_plain([text])
         return self.corrected[text.parts.tobytes()]
 
     def start(self, first: Floats) -> Held:
-        """The original, held until there is something better. It has reached no goal, not even that its label stays."""
+        """Hold the original until something is better. It counts as no success, even for the goal to keep its label."""
         (value,) = self.attack.goal.values(first[None], self.example.label)
         here = Held(self.origin, float(value), False, first)
         self.hold(here)
@@ -211,12 +213,12 @@ class Trial:
     def score(
         self, groups: Sequence[Variants], *, probes: int = 0, ahead: Sequence[Variants] = ()
     ) -> Steps[list[Scored]]:
-        """The victim's answers in the light of the goal.
+        """Query the victim and score its answers by the goal.
 
-        Variants that break a cheap constraint are left out before they are asked, and so is what the budget no longer
-        covers: read `scored.variants`, not what was handed in. The first `probes` groups (a hole, an unknown word) are
-        no attempts: they are asked as they are. What lies `ahead` may be asked next: it is scored along with the rest,
-        and counts as asked only when it is.
+        Variants that violate a cheap constraint are dropped before the query, and so are those beyond the budget: read
+        `scored.variants`, not the argument. The first `probes` groups (a word left out, an unknown word) are no
+        attempts, so constraints do not apply to them. Variants `ahead` may be needed next: they are scored with the
+        others, but count as queries only when a search asks for them.
         """
         if self._edit_rules:
             groups = [g.keep(self.allows(g)) if i >= probes else g for i, g in enumerate(groups)]
@@ -228,13 +230,13 @@ class Trial:
         answers = iter((yield Ask("victim", [*some, *guesses])))
         sized = zip(groups, counts, strict=True)
         scored = [self._scored(g, next(answers)) if count else self._nothing(g) for g, count in sized]
-        there = self.held is not None and self.held.reached  # then nothing is looked back for
+        there = self.held is not None and self.held.reached  # then `look_back` is not needed
         if len(scored) > probes and self.attack.budget is not None and not there:
             self._seen = [s for s in self._seen if s.reached.any()] + scored[probes:]
         return scored
 
     def allows(self, variants: Variants) -> Flags:
-        """Which variants keep the cheap constraints."""
+        """Flag the variants that satisfy the cheap constraints."""
         fine = np.ones(variants.count, np.bool_)
         for rule in self._edit_rules:
             fine &= rule.edits(self, variants)
@@ -261,7 +263,7 @@ class Trial:
         return self.attack.budget is not None and self.asked >= self.attack.budget
 
     def spend(self, count: int) -> int:
-        """How many of these queries, put to the victim by another road than `score`, the budget covers; they count."""
+        """Count queries that are not sent by `score`; return how many of them the budget covers."""
         budget = self.attack.budget
         left = count if budget is None else min(count, budget - self.asked)
         if count and left < 1:
@@ -272,7 +274,7 @@ class Trial:
     def _scored(self, variants: Variants, answers: Floats) -> Scored:
         goal, label = self.attack.goal, self.example.label
         if self.rounding:
-            answers = answers.copy()  # plain ones may take their places
+            answers = answers.copy()  # answers of `predict` may replace them
         if self.corrected:
             for i in np.flatnonzero(goal.reached(answers, label)).tolist():
                 answers[i] = self.corrected.get(variants.pick(i).parts.tobytes(), answers[i])
@@ -285,7 +287,7 @@ class Trial:
     # --- choosing
 
     def take(self, scored: Scored, index: int) -> Held:
-        """One variant, held as what the attack would end with if it is better than what it holds."""
+        """Return one variant as a text, and hold it as the result so far if it is better."""
         here = Held(
             scored.variants.pick(index), float(scored.values[index]), bool(scored.reached[index]), scored.answers[index]
         )
@@ -300,17 +302,17 @@ class Trial:
                 self._watch(self)
 
     def keep(self, here: Held) -> None:
-        """Holds a text in the place of what is held, for a search that knows why it is better: nearer, say."""
+        """Hold a text as the result so far, for a search that knows why it is better, such as being nearer."""
         if self.held is not here:
             self.held = here
             if self._watch is not None:
                 self._watch(self)
 
     def choose(self, groups: Sequence[Scored], floors: Sequence[float | None]) -> Steps[list[Held | None]]:
-        """For each group its best variant that keeps every constraint and gains on its floor (None: no floor).
+        """Return for each group its best variant that satisfies every constraint and exceeds its floor, if any.
 
-        What needs a service (sentence similarity, tags in context) is asked for the best first, and only for what would
-        win; all groups ask together.
+        Constraints that need a service (sentence similarity, tags in context) are checked from the best variant on, and
+        only as far as needed; all groups are checked together.
         """
         many = 1
         while True:
@@ -320,7 +322,7 @@ class Trial:
             many *= 2
 
     def _pick(self, groups: Sequence[Scored], floors: Sequence[float | None]) -> Steps[list[int]]:
-        """The index that `choose` takes of each group, -1 where there is none."""
+        """Return the index that `choose` takes of each group, -1 for none."""
         if not self._text_rules:
             return [self._pick_best(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
         lines = [self._line(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
@@ -339,9 +341,9 @@ class Trial:
         return chosen
 
     def choose_each(self, scored: Scored, groups: Ints, floors: Floats) -> Steps[Ints]:
-        """`choose` for groups that were asked as one: `groups` says whose each variant is, and only rises.
+        """Choose as `choose` does, for groups that were scored together; `groups` [variant] is sorted.
 
-        Gives the index of each group's choice, -1 where there is none, and holds nothing.
+        Return the index of each group's choice, -1 for none; hold nothing.
         """
         many = 1
         while True:
@@ -367,7 +369,7 @@ class Trial:
         return chosen
 
     def hold_best(self, scored: Scored, chosen: Ints) -> None:
-        """Holds what is best of these variants: what holding one after the other would end with."""
+        """Hold the best of these variants, as holding one after the other would."""
         found = -1
         mark = (False, -np.inf) if self.held is None else (self.held.reached, self.held.value + SLACK)
         ends = zip(chosen.tolist(), scored.reached[chosen].tolist(), scored.values[chosen].tolist(), strict=True)
@@ -378,14 +380,14 @@ class Trial:
             self.take(scored, found)
 
     def look_back(self) -> Steps[None]:
-        """Holds the best that was scored when the budget ended: a ranking asks, and leaves the choice to the search."""
+        """Hold the best scored variant after the budget ended: a ranking scores variants without choosing one."""
         for scored in self._seen:
             if self.held is not None and self.held.reached:
                 return
             yield from self.choose([scored], [None if self.held is None else self.held.value])
 
     def _pick_best(self, scored: Scored, floor: float | None) -> int:
-        """`_pick` for one group where nothing is left to be asked."""
+        """Pick as `_pick` does for one group, where no constraint needs a service."""
         if not len(scored.values):
             return -1
         index = top(scored.values, scored.reached)
@@ -405,7 +407,7 @@ class Trial:
         return order[(scored.values[order] > floor + SLACK) | scored.reached[order]]
 
     def admit(self, texts: Sequence[Text]) -> Steps[Flags]:
-        """Which texts keep the constraints that need a service."""
+        """Flag the texts that satisfy the constraints that need a service."""
         fine = np.ones(len(texts), np.bool_)
         for rule in self._text_rules:
             left = np.flatnonzero(fine)
@@ -415,7 +417,7 @@ class Trial:
         return fine
 
     def admit_all(self, scored: Scored) -> Steps[Flags]:
-        """Which of the variants keep the constraints that need a service."""
+        """Flag the variants that satisfy the constraints that need a service."""
         if not self._text_rules:
             return np.ones(len(scored.values), np.bool_)
         return (yield from self.admit([scored.variants.pick(i) for i in range(len(scored.values))]))
@@ -423,15 +425,15 @@ class Trial:
     # --- what may change
 
     def tags(self) -> Steps[list[str]]:
-        """The part of speech of each slot of the original."""
+        """Return the part of speech of each slot of the original."""
         if self._tags is None:
             (self._tags,) = yield Ask("tags", [self.origin])
         return self._tags
 
     def space(self, *, later: bool = False) -> Steps[Space]:
-        """The open slots and their replacements, after all constraints on slots and words.
+        """Return the slots that may change and their replacements, after all constraints on slots and words.
 
-        `later`: the slots alone; the search asks for the words of those that it comes to, by `options`.
+        `later`: the slots alone; the search fetches the words of a slot with `options` when it comes to it.
         """
         slots = self.open()
         for rule in self.attack.constraints:
@@ -442,8 +444,10 @@ class Trial:
         return Space(slots, (yield from self.options(slots)))
 
     def options(self, slots: Ints, text: Text | None = None) -> Steps[list[Ints]]:
-        """What may stand in each of these slots of the original, or of another text, which is then read in its place:
-        words likely in their context, neighbours of what a slot holds by now."""
+        """Return the replacements of each of these slots, of the original or of another text.
+
+        Candidates then read that text in place of the original: its context, and the words that it has now.
+        """
         if not len(slots):
             return []
         if text is not None and text is not self.origin:
@@ -463,15 +467,15 @@ class Trial:
         return words
 
     def reread(self, text: Text) -> Trial:
-        """This trial for candidates that are to read another text in the place of the original."""
+        """Return this trial for candidates that read another text in place of the original."""
         seen = copy(self)
         seen.origin, seen._tags = text, None
         return seen
 
     def parts(self, slots: Ints) -> Steps[Bits | None]:
-        """The parts of speech that may stand in each of these slots, as bits; None where no constraint speaks of them.
+        """Return the allowed parts of speech of each of these slots as bits; None without such a constraint.
 
-        Candidates that know the parts of their words leave out here what would be refused later.
+        Candidates that know the parts of speech of their words use them to drop words that would be refused later.
         """
         bits: Bits | None = None
         for rule in self.attack.constraints:
@@ -481,14 +485,14 @@ class Trial:
         return bits
 
     def open(self) -> Ints:
-        """The slots of the fields that may change."""
+        """Return the slots of the fields that may change."""
         return self.origin.slots_of(self.example.open)
 
     @property
     def encoder(self) -> str:
-        """The service that compares sentences for this attack."""
+        """The name of the service that encodes sentences for this attack."""
         return service_of(self.attack.encoder)
 
     def shown(self, text: Text) -> str:
-        """The fields that may change, as what encoders and language models read."""
+        """Return the fields that may change as one string, for encoders and language models."""
         return text.only(self.example.open)

@@ -115,13 +115,13 @@ def _like(letter: str, near: str) -> str:
 
 
 def _places(first: int, last: int) -> list[int]:
-    """From first to last; of more than `_PLACES` an even sample."""
+    """Return the places from first to last; of more than `_PLACES` an even sample."""
     many = last + 1 - first
     return [first + i * many // _PLACES for i in range(_PLACES)] if many > _PLACES else [*range(first, last + 1)]
 
 
 def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -> Iterator[tuple[int, str]]:
-    """Every word one edit of this kind away, with its place; edits touch characters `first` to `last` alone.
+    """Yield every word that is one edit of this kind away, with the edit's place, from character `first` to `last`.
 
     Of a word longer than any that people write, edits are tried at places spread over it. `wide`: keys that touch at a
     corner are neighbours too.
@@ -152,12 +152,12 @@ def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharEdits:
-    """Words one character edit away.
+    """Words that are one character edit away.
 
-    Of each kind all edits are offered, or `each` drawn by the example's seed. `inner` spares the first and the last
-    character, which readers lean on. What would no longer be one word of its slot is left out, unless a space is put
-    into it. `wide`: keys that touch at a corner are neighbours too. `single`: at each place one letter drawn by the
-    seed is inserted, in either case, not each of the alphabet.
+    Of each kind all edits are offered, or `each` of them at random by the example's seed. `inner` keeps the first and
+    the last character, on which readers rely. Edits that would split a word are dropped, unless they insert a space.
+    `wide`: keys that touch at a corner are neighbours too. `single`: at each place one random letter is inserted, in
+    either case, instead of each letter of the alphabet.
     """
 
     kinds: tuple[Kind, ...] = ("swap", "drop", "insert", "substitute")
@@ -204,7 +204,7 @@ class CharEdits:
 
 
 def draw(made: Sequence[str], many: int, rng: np.random.Generator) -> Iterator[str]:
-    """So many of these words at random, in their order; all of them where there are no more."""
+    """Sample that many of these words, in their order; all of them where there are no more."""
     if len(made) <= many:
         return iter(made)
     if many == 1:  # the same number as `choice` gives, in a fifth of the time
@@ -213,7 +213,7 @@ def draw(made: Sequence[str], many: int, rng: np.random.Generator) -> Iterator[s
 
 
 def _find_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> LetterEdits | list[str]:
-    """The edits of a word that are words themselves, or have a space in them."""
+    """Return the edits of a word that are one word themselves, or hold a space."""
     if kind in ("insert", "substitute") and len(word) <= _PLACES and LetterEdits.fit(word, first, last):
         return LetterEdits(word, first, last, instead=kind == "substitute")
     made = [made for _, made in edits(word, kind, first, last, wide=wide) if made]
@@ -224,7 +224,7 @@ def _find_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> Let
 
 @lru_cache(maxsize=1 << 12)
 def _sort_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> Sequence[str]:
-    """The same, each once and in order; texts have many words in common, and a second try asks for them again."""
+    """Return the edits, each once and sorted; cached, as texts share many words."""
     found = _find_edits(word, kind, first, last, wide)
     return found if isinstance(found, LetterEdits) else sorted(set(found))
 
@@ -257,7 +257,7 @@ class Homoglyphs:
 
 @cache
 def near_letters(most: int | None = None) -> dict[str, tuple[str, ...]]:
-    """For each letter those that look most like it."""
+    """Return for each letter those that look most like it."""
     from malaprop.assets.lexicon import visual_neighbours
 
     return {letter: near[:most] for letter, near in visual_neighbours().items()}

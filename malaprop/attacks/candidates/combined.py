@@ -19,7 +19,7 @@ from malaprop.core.text import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Union:
-    """What any of several sources offers for a slot, each word once."""
+    """The union of several sources: each word that any of them offers for a slot."""
 
     of: tuple[Candidates, ...]
 
@@ -40,7 +40,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtered:
-    """Of other candidates those that pass constraints on words, for a source that is one of several in an attack."""
+    """Other candidates, filtered by constraints on words; for one of several sources in an attack."""
 
     of: Candidates
     rules: tuple[WordRule, ...] = ()
@@ -58,8 +58,8 @@ class Agreeing:
     """Other candidates of the part of speech that the word has in its text, inflected as the word is.
 
     By WordNet's lists and the rules of spelling: *mesmerizing* gets *hypnotizing*, where the candidate is *hypnotize*.
-    What has no such form is left out, and so is what usually is of another part of speech, or what *a* or *an* cannot
-    stand before, if one of them does. What is put in beside a word is let through.
+    Words without such a form are dropped, and so are words that are usually of another part of speech, or that do not
+    agree with a preceding *a* or *an*. Insertions beside a word pass.
     """
 
     of: Candidates
@@ -87,7 +87,7 @@ class Agreeing:
 
 
 def agree(wordnet: WordNet, option: str, word: str, part: str) -> Iterator[str]:
-    """The option as it is where it agrees with the word, else in each form that the word may have."""
+    """Yield the option as it is where it agrees with the word, else in each form that the word may have."""
     if " " in option:
         yield option
         return

@@ -1,4 +1,4 @@
-"""Replacements that depend on a word alone, or on a word and its part of speech: looked up once for each."""
+"""Replacements looked up by a word, or by a word and its part of speech: synonyms, neighbours, forms, lists."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDNET_PART = {"NOUN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "r"}
 
 
 def recase(word: str, like: str) -> str:
-    """The word in the case of the one it replaces."""
+    """Return the word in the case of the one it replaces."""
     if len(like) > 1 and like.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if like[:1].isupper() else word
@@ -35,7 +35,7 @@ def recase(word: str, like: str) -> str:
 def remembered(
     table: Words, key: Hashable, word: str, make: Callable[[], Iterable[str]], *, cased: bool = True
 ) -> Ints:
-    """Ids of the replacements of a word: sorted by string, each once, without the word; kept with the table."""
+    """Return the ids of a word's replacements, sorted by string, each once, without the word; cached in the table."""
     found: Ints | None = table.notes.get(key)
     if found is None:
         made = (recase(w, word) if cased else w for w in make())
@@ -44,7 +44,7 @@ def remembered(
 
 
 def _recased(table: Words, words: Ints, like: str) -> Ints:
-    """The same words in the case of another one, sorted by string, without that one."""
+    """Return the words in the case of another one, sorted by string, without that one."""
     made = {recase(table.strings[w], like) for w in words.tolist()}
     return table.ids(sorted(made - {like}))
 
@@ -115,7 +115,7 @@ class NearWords:
         return out
 
     def _near(self, near: Neighbours, table: Words, rows: Ints, bits: Bits | None) -> list[Ints]:
-        """For each row of the table of neighbours the ids of those that pass, sorted by string; no other gets an id."""
+        """Return for each row of the table of neighbours the ids of those that pass, sorted by string."""
         others = near.table[rows, : self.count]
         kept = (near.cosines[rows, : self.count].astype(np.float32) >= self.floor) & near.whole[others]
         if bits is not None:
@@ -136,7 +136,7 @@ class NearWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misspellings:
-    """What people have really typed for the word."""
+    """Misspellings of the word that people have really typed."""
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
@@ -170,7 +170,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A list of one's own: word to replacements, matched without regard to case."""
+    """Replacements from a table of the user's: word to replacements, matched without regard to case."""
 
     table: Mapping[str, tuple[str, ...]] = field(hash=False)
 
@@ -213,7 +213,7 @@ class Inflections:
 
 
 def inflect_all(word: str, part: str) -> Iterator[str]:
-    """The forms of every base form that the word may be a form of, in lower case."""
+    """Yield the forms of every base form that the word may have, in lower case."""
     from malaprop.assets.inflection import list_forms
     from malaprop.assets.wordnet import open_wordnet
 
@@ -227,26 +227,26 @@ SERVICE = "synonyms"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unlisted:
-    """Words of a table, by their ids, of which not all were looked up before."""
+    """A request for the synonyms of words of a table, by their ids."""
 
     table: Words
     words: list[int]
 
 
 def known_synonyms(table: Words) -> dict[int, Ints]:
-    """The synonyms of those words of a table that were looked up: ids, sorted by string, without the word itself."""
+    """Return the cached synonyms of a table's words: ids, sorted by string, without the word itself."""
     known: dict[int, Ints] = table.notes.setdefault(SERVICE, {})
     return known
 
 
 class Thesaurus:
-    """What TextAttack takes from WordNet for a word, of any part of speech. What is found stays with the table."""
+    """The service for synonyms as TextAttack takes them from WordNet, of any part of speech; cached in the table."""
 
     def begin(self, asks: Sequence[Sequence[Unlisted]]) -> list[Sequence[Unlisted]]:
         return list(asks)
 
     def finish(self, pending: list[Sequence[Unlisted]]) -> list[list[list[Ints]]]:
-        """For each word its synonyms."""
+        """Return the synonyms of each word."""
         tables = {id(item.table): item.table for ask in pending for item in ask}
         for table in tables.values():
             words = (item.words for ask in pending for item in ask if item.table is table)

@@ -114,7 +114,7 @@ def _service(model: str | None) -> str:
 
 
 def _likely(guess: Guesses, least: float) -> Iterator[str]:
-    """The words of at least this probability that hold a letter."""
+    """Yield the words of at least this probability that hold a letter."""
     likely = guess.logs >= np.log(max(least, 1e-30))
     return (w for w, fine in zip(guess.words, likely.tolist(), strict=True) if fine and any(map(str.isalpha, w)))
 
@@ -124,7 +124,7 @@ _SLACK = 1e-4  # of the logarithm: a language model's rounding with its batch mu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likely:
-    """Of each slot's candidates the `keep` that a language model scores highest around the slot.
+    """Other candidates, reduced to the `keep` of each slot that a language model finds likeliest in their context.
 
     The model reads `window` words on either side of the replacement (Alzantot et al. 2018 keep the best 4 of 8). It
     reads the original text around it, so that every slot is scored once.

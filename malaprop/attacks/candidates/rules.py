@@ -1,4 +1,4 @@
-"""Replacements from a list of rules, each for one label and with a weight: known before any victim is asked."""
+"""Replacements by rules, each for one label and with a weight; they need no query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWords:
-    """The strongest rule of each word for the example's label, matched without regard to case.
+    """Candidates by rules: of each word the strongest rule for the example's label, matched without regard to case.
 
     `names` are the names of the labels in the order of their numbers; without them the file's own numbers hold.
     """
@@ -28,7 +28,7 @@ class RuleWords:
     names: tuple[str, ...] = ()
 
     def for_labels(self, names: Sequence[str]) -> RuleWords:
-        """The same rules for data whose labels have these names; an error where none of them could be applied."""
+        """Return the rules for data whose labels have these names; raise where none of them applies."""
         self.rules.best(names)
         return replace(self, names=tuple(names))
 
@@ -48,7 +48,7 @@ class RuleWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BySalience:
-    """Slots by the salience of their rules, as `RuleWords` has them; equal ones from left to right."""
+    """A ranking of slots by the salience of their rules in `RuleWords`; ties go from left to right."""
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:  # noqa: ARG002
         yield from ()  # a generator like its siblings, though it asks nothing
@@ -61,5 +61,5 @@ class BySalience:
 
 
 def weights(rules: Best, words: Sequence[str]) -> Floats:
-    """The salience of each word's rule, 0 where it has none."""
+    """Return the salience of each word's rule, 0 where it has none."""
     return np.asarray([rules.get(word.lower(), ("", 0.0))[1] for word in words], np.float32)

@@ -26,7 +26,7 @@ _BEFORE, _BETWEEN, _BEHIND = "\u202d\u2066\u202e\u2066", "\u2069\u2066", "\u2069
 
 
 def swap_unseen(one: str, two: str) -> str:
-    """Two characters that are stored in the other order and drawn in this one."""
+    """Return two characters stored in reverse order with control characters, so that they are drawn in this order."""
     return f"{_BEFORE}{two}{_BETWEEN}{one}{_BEHIND}"
 
 

@@ -1,4 +1,4 @@
-"""Constraints on edits: how much of a text may change. Array work, done before the victim is asked."""
+"""Constraints on edits: how much of a text may change. Array work, done before the victim is queried."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MaxShare:
     """At most this share of the words in fields that may change differs from the original, and at least one may."""
 
     share: float = 0.2
-    up: bool = False  # a part of a word counts as one: of 14 words 20% are 3, not 2
+    up: bool = False  # round up: 20% of 14 words are 3, not 2
     least: int = 1  # words that may change whatever the share
     stage: ClassVar[Literal["edit"]] = "edit"
 
@@ -39,7 +39,7 @@ MaxChanged = MaxShare  # the name under which `malaprop.attacks` also has it; re
 
 
 def words_within(share: float, words: int, *, up: bool = False) -> int:
-    """How many words a share of them is, rounded down or up; at least one."""
+    """Return the number of words in a share of them, rounded down or up; at least one."""
     exact = share * words
     return max(1, int(np.ceil(exact - 1e-9) if up else np.floor(exact + 1e-9)))
 
@@ -110,9 +110,10 @@ class MaxCharacterShare:
 
 
 def _bound_edits(trial: Trial, variants: Variants) -> int:
-    """No variant has more character edits than this: a word is at most as far from another as the longer one is long.
+    """Return an upper bound of the character edits of the variants, by the lengths of their words alone.
 
-    A look at lengths, which settles most steps of a walk before any distance is worked out.
+    The distance of two words is at most the length of the longer one. This bound settles most steps of a search
+    without computing a distance.
     """
     strings, first = trial.origin.table.strings, trial.origin.words.tolist()
     changed = variants.base.changed(trial.origin)
@@ -125,7 +126,7 @@ def _bound_edits(trial: Trial, variants: Variants) -> int:
 
 
 def _count_edits(trial: Trial, variants: Variants) -> Ints:
-    """The character edits of each variant."""
+    """Count the character edits of each variant."""
     origin, base = trial.origin, variants.base
     first, now = origin.words.tolist(), base.words.tolist()
     spent = {slot: _distance(trial, first[slot], now[slot]) for slot in base.changed(origin).tolist()}
@@ -147,9 +148,9 @@ def _distance(trial: Trial, one: int, two: int) -> int:
 
 
 def levenshtein(one: Sequence[str], two: Sequence[str]) -> int:
-    """The least number of characters, or of words, to insert, drop or substitute.
+    """Return the least number of insertions, deletions and substitutions between two sequences.
 
-    What both begin and end with costs nothing.
+    Common beginnings and ends are skipped first, for speed.
     """
     begin = _count_alike(one, two)
     one, two = one[begin:], two[begin:]
@@ -166,5 +167,5 @@ def levenshtein(one: Sequence[str], two: Sequence[str]) -> int:
 
 
 def _count_alike(one: Sequence[str], two: Sequence[str]) -> int:
-    """How many characters, or words, both begin with."""
+    """Return the length of the common beginning."""
     return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))

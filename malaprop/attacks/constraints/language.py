@@ -56,8 +56,8 @@ class LikelyInPlace:
 class LikelyNext:
     """Behind the words before it, the replacement is at most exp(`most`) times less probable than the original word.
 
-    Compared by the first token of each, in the original text, which the language model reads once for all of its words
-    (Kuleshov et al. 2018). Of the first word nothing is asked.
+    They are compared by their first token, in the original text, which the language model reads once for all of its
+    words (Kuleshov et al. 2018). The first word of a text is not checked.
     """
 
     most: float = 2.0

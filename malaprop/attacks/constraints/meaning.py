@@ -21,7 +21,7 @@ _NEGATIONS = frozenset({"no", "not", "never", "nothing", "none", "nobody", "hard
 def _judge(
     trial: Trial, name: str, slots: Ints, words: Sequence[Ints], fits: Callable[[str, str], bool]
 ) -> list[Flags]:
-    """For each slot which replacements fit its word; kept with the table, for words come again."""
+    """Flag for each slot the replacements that fit its word; cached in the table, as words repeat."""
     table, here = trial.origin.table, trial.origin.words
     known: dict[tuple[int, int], bool] = table.notes.setdefault(("fits", name), {})
     out = []
@@ -37,7 +37,7 @@ def _judge(
 class NotOpposed:
     """The replacement does not say the contrary: no antonym over WordNet's senses and roots, no prefix that negates.
 
-    A replacement of several words, as where one is put in beside, must not bring in a negation.
+    A replacement of several words, such as an insertion, must not add a negation.
     """
 
     stage: ClassVar[Literal["word"]] = "word"
@@ -60,8 +60,8 @@ class NotOpposed:
 class Related:
     """The replacement shares a sense with the word in WordNet, or a sense that is similar, or one of the same root.
 
-    Near words of a vector space are words of like company: *formulaic* and *spellbinding* are. What is put in beside a
-    word is let through.
+    Words that are near in a vector space share contexts, not always a meaning, as *formulaic* and *spellbinding* do.
+    Insertions beside a word pass.
     """
 
     stage: ClassVar[Literal["word"]] = "word"
@@ -117,7 +117,7 @@ class OtherLexeme:
 
 
 def bases(table: Words, word: int) -> frozenset[str]:
-    """The base forms that a word may be a form of, itself among them; kept with the table."""
+    """Return the base forms that a word may have, itself included; cached in the table."""
     found: frozenset[str] | None = table.notes.get(("lexeme", word))
     if found is None:
         from malaprop.assets.wordnet import PARTS, open_wordnet
@@ -168,7 +168,7 @@ class InContext:
 
 
 def _make_clozes(trial: Trial, slots: Sequence[int], options: Sequence[tuple[str, ...]]) -> Iterator[Cloze]:
-    """For each slot two: the word hidden, and the word read. The word itself is scored first."""
+    """Yield two clozes for each slot, with the word hidden and with it visible; the word itself is scored first."""
     origin = trial.origin
     values, spans, fields = origin.values(), origin.spans(), origin.field_of_slots().tolist()
     for slot, some in zip(slots, options, strict=True):

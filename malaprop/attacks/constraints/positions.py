@@ -20,7 +20,7 @@ from malaprop.core.text import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepStopWords:
-    """Function words stay: they carry the grammar. `extra` adds words of one's own."""
+    """Function words stay, as they carry the grammar; `extra` adds further words."""
 
     extra: tuple[str, ...] = ()
     stage: ClassVar[Literal["slot"]] = "slot"
@@ -51,7 +51,7 @@ class LongWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstWords:
-    """Only the first `count` words of each field change, as where a victim reads no further."""
+    """Only the first `count` words of each field change, for victims that read no further."""
 
     count: int = 512
     stage: ClassVar[Literal["slot"]] = "slot"
@@ -70,7 +70,7 @@ FILE = "@"  # how an item begins that names a file of items
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepWords:
-    """These words and spans stay, and all else may change.
+    """These words and phrases stay; the others may change.
 
     An item is a word or several in a row, whatever their case (`Bond`, `New York`), or `re:` and a regular expression:
     every word that a match touches stays.
@@ -96,7 +96,7 @@ class KeepWords:
 
 @lru_cache(maxsize=4096)
 def _compile(item: str) -> re.Pattern[str]:
-    """What finds an item in a text; refuses what could find nothing."""
+    """Return the pattern that finds an item in a text; raise on an item that could find nothing."""
     if not item.startswith(EXPRESSION):
         if not item.strip():
             raise SettingError("a protected word is empty; write the word, or leave it out")
@@ -109,7 +109,7 @@ def _compile(item: str) -> re.Pattern[str]:
 
 
 def parse_keep(given: str | Iterable[str]) -> KeepWords:
-    """What is protected, from words, phrases, `re:EXPRESSION` and `@FILE`, a file with one of these a line."""
+    """Parse protected words: words, phrases, `re:EXPRESSION` and `@FILE`, a file with one of these a line."""
     listed = split_list(given) if isinstance(given, str) else given
     found = tuple(dict.fromkeys(item for one in listed for item in _read(one)))
     if not found:
@@ -118,7 +118,7 @@ def parse_keep(given: str | Iterable[str]) -> KeepWords:
 
 
 def _read(item: str) -> Iterator[str]:
-    """The item itself, or those of the file that it names."""
+    """Yield the item itself, or the lines of the file that it names."""
     if not isinstance(item, str):
         raise SettingError(f"a protected word is a string, got {item!r}")
     if not item.startswith(FILE):

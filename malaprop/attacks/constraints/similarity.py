@@ -15,13 +15,13 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags, Floats, best
 from malaprop.core.text import Text
 
-ROUGH = 0.005  # how far the encoder's quick cosines may be off; within it the plain ones decide
+ROUGH = 0.005  # the error of the encoder's fast cosines; closer to the floor than this the exact ones decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceCosine:
     """The sentence encoder's vectors of the text and of the *original* have at least this cosine; of a pair, those of
-    the fields that may change. Of texts of fewer than `least` words nothing is asked: one word is much of them.
+    the fields that may change. Texts of fewer than `least` words always pass: one word is a large part of them.
     """
 
     floor: float = 0.7
@@ -94,7 +94,7 @@ class NoNewMistakes:
 
 
 def most_similar(trial: Trial, texts: Sequence[Text]) -> Steps[int]:
-    """Which of the texts is most like the original."""
+    """Return the index of the text that is most similar to the original."""
     if len(texts) == 1:
         return 0
     rough = yield from similarities(trial, texts, rough=True)
@@ -104,7 +104,7 @@ def most_similar(trial: Trial, texts: Sequence[Text]) -> Steps[int]:
 
 
 def similarities(trial: Trial, texts: Sequence[Text], *, rough: bool = False) -> Steps[Floats]:
-    """The cosine of each text with the original, by the sentence encoder; `rough`: within ROUGH of it, for less."""
+    """Return the sentence encoder's cosine of each text with the original; `rough`: faster, with an error of ROUGH."""
     if not texts:
         return np.empty(0, np.float32)
     vectors = yield Ask(

@@ -80,7 +80,7 @@ class MeanVector:
 
 @cache
 def _bits(nouns_for_verbs: bool) -> dict[str, int]:
-    """What may stand for a word of each tag."""
+    """Return the parts of speech, as bits, that may replace a word of each tag."""
     own = {tag: 1 << PARTS.index(part) for tag, part in WORDNET_PART.items()}
     either = 1 << PARTS.index("n") | 1 << PARTS.index("v")
     return {tag: either if nouns_for_verbs and bit & either else bit for tag, bit in own.items()}

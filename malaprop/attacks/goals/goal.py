@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 
 class Goal(Protocol):
-    """Pure functions of scores [text, label] and the example's label."""
+    """The goal of an attack: pure functions of scores [text, label] and the example's label."""
 
     @property
     def needs(self) -> frozenset[Capability]: ...
 
     def wrong(self, answers: Floats, label: int) -> Flags:
-        """Where the victim errs already, so that there is nothing to attack."""
+        """Flag the answers in which the victim errs already, so that there is nothing to attack."""
 
     def values(self, answers: Floats, label: int) -> Floats:
-        """The larger, the nearer to the goal."""
+        """Return how near each answer is to the goal; larger is nearer."""
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
-        """Where the goal is met by more than the margin; rounding alone must not decide it."""
+        """Flag the answers that reach the goal by more than the margin, so that rounding does not decide."""
 
 
 def _lead(answers: Floats, label: int) -> Floats:
-    """By how much the best label is ahead of this one; 0 where this is the best."""
+    """Return by how much the best label's score exceeds this one's; 0 where this is the best."""
     columns = np.ascontiguousarray(answers.T)  # a maximum over columns takes a fifth of the time of one over short rows
     return np.asarray(np.maximum.reduce(columns) - columns[label])
 
 
 def ahead(answers: Floats, label: int) -> Floats:
-    """By how much this label is ahead of the best other one."""
+    """Return by how much this label's score exceeds the best other one."""
     if answers.shape[1] == 2:
         return np.asarray(answers[:, label] - answers[:, 1 - label])
     rest = answers.copy()
@@ -129,7 +129,7 @@ class Confident:
 
 
 def _others(answers: Floats, label: int) -> Floats:
-    """The best score that is not the label's."""
+    """Return the best score of any other label."""
     rest = np.delete(answers, label, axis=1)
     return np.asarray(rest.max(1) if rest.shape[1] else np.full(len(answers), -np.inf, np.float32))
 
@@ -213,14 +213,14 @@ class Moved:
             raise SettingError(f"Moved.bound must be a number above 0, got {self.bound}")
 
     def for_labels(self, names: Sequence[str]) -> Moved:
-        """The same goal on data whose labels are written so."""
+        """Return the goal for data whose labels have these names, where they are numbers."""
         try:
             return replace(self, truths=tuple(map(float, names)))
         except ValueError:
             return self
 
     def from_original(self, answer: Floats) -> Moved:
-        """The same goal for a text with this answer."""
+        """Return the goal for a text whose original has this answer."""
         return replace(self, origin=float(answer[0]))
 
     def wrong(self, answers: Floats, label: int) -> Flags:
@@ -239,7 +239,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Another goal, reached by texts alone that the victim does not reject.
+    """Another goal, reached only by texts that the victim does not reject.
 
     The last score of an answer is that of rejecting the text (`core.victim.REJECTED`). An original that is rejected is
     an error of the victim without an attack. What a text is worth falls with that score, so that a search looks for
@@ -270,5 +270,5 @@ def _are_rejected(answers: Floats) -> Flags:
 
 
 def _scores_of_labels(answers: Floats) -> Floats:
-    """What the model itself says: the labels' scores without the share that rejection has of them."""
+    """Return the model's own scores: those of the labels, rescaled without the share of rejection."""
     return np.asarray(answers[:, :-1] / np.maximum(1 - answers[:, -1:], 1e-9), np.float32)

@@ -19,7 +19,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 
 _ROUNDING = 1e-5  # of the largest score: what a batch may move, and must not decide
-CLOSES = ("word", "character")  # what an edit closes to further ones
+CLOSES = ("word", "character")  # what an edit closes to further edits
 _SIGNS = 100  # that a character may become, about
 _SPARE = 54  # edits asked for beyond the beam's width: some make known words, some the same text twice
 
@@ -28,12 +28,14 @@ Closed = Mapping[int, str]  # by slot, which characters of its word are closed
 
 
 class Member(NamedTuple):
+    """A path of the beam: its text, its score, and the characters that it may not edit again."""
+
     text: Text
     score: float  # of the path that leads here
     closed: Closed = MappingProxyType({})
 
     def edit(self, slot: int, word: str, score: float, *, marks: bool) -> Member | None:
-        """The text with one more word edited; None where that edits a closed character."""
+        """Return the path with one more word edited; None where that edits a closed character."""
         closed = dict(self.closed)
         if marks:
             found = close_character(self.text.strings[slot], word, self.closed.get(slot, ""))
@@ -44,10 +46,9 @@ class Member(NamedTuple):
 
 
 def close_character(before: str, after: str, closed: str) -> str | None:
-    """Which characters of the edited word are closed, x for each that is and . for others; None where the edit changes
-    or takes away one that was.
+    """Return the marks of the edited word: x for closed characters, . for others; None where a closed one was edited.
 
-    Of several places where a character may have come or gone, as in a double letter, one that is open is taken.
+    Where the place of an insertion or deletion is ambiguous, as in a double letter, an open place is taken.
     """
     marks = closed or "." * len(before)
     if len(after) == len(before):
@@ -125,7 +126,7 @@ class FlipBeam:
 
     @property
     def _marks(self) -> bool:
-        """Whether closed characters are kept in mind."""
+        """Whether paths track their closed characters."""
         return self.once and self.closes == "character"
 
     def _next(self, trial: Trial, beam: list[Member], seen: list[tuple[CharSeen, Held]]) -> Steps[list[Member]]:
@@ -156,7 +157,7 @@ class FlipBeam:
         return list(made.values())
 
     def _base(self, trial: Trial, member: Member, held: Held) -> float:
-        """What the next derivative is added to."""
+        """Return the value to which the next derivative is added."""
         if not self.anchored:
             return member.score
         here = odds(trial, held.answer)
@@ -166,7 +167,7 @@ class FlipBeam:
         return sign * float(np.logaddexp(0, sign * here))  # the log loss, or its opposite for a target
 
     def _asked(self, trial: Trial, beam: list[Member], seen: Sequence[CharSeen]) -> Steps[list[Member]]:
-        """Every edit of every member by its exact loss."""
+        """Return the next beam by the exact loss of every edit of every member."""
         groups = []
         for member, edits in zip(beam, seen, strict=True):
             table = member.text.table
@@ -194,10 +195,10 @@ class FlipBeam:
 
 
 def odds(trial: Trial, answer: Floats) -> float:
-    """How far the victim has come, without a bound: log((1 - p) / p) of the true label, or of the target the other way.
+    """Return the log odds against the true label, log((1 - p) / p), or those for the target.
 
-    A share of rejection counts with the true label's.
-    Taken from the scores of the other labels, which tell small numbers apart where 1 - p would not.
+    The score of rejection counts with the true label's. 1 - p is the sum of the other labels' scores, which keeps small
+    numbers apart.
     """
     target = aim(trial, odds=True)
     right = [target.label] if target.beside is None else [target.label, target.beside]
@@ -208,7 +209,7 @@ def odds(trial: Trial, answer: Floats) -> float:
 
 
 def budget(trial: Trial, share: float) -> int:
-    """How many edits a share of the characters is: white space is not counted, and one edit is always allowed."""
+    """Return the number of edits in a share of the characters, white space not counted; at least one."""
     fields = trial.origin.fields
     count = sum(not char.isspace() for name in trial.example.open for char in fields.get(name, ""))
     return max(1, int(share * count + 1e-9))

@@ -1,4 +1,4 @@
-"""Looks, as a search asks for them: counted, within the budget, and held where they are better than what is held."""
+"""Requests for gradients, as searches send them: counted, within the budget, and their texts held where better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from malaprop.core.variants import Variants
 
 
 def aim(trial: Trial, *, odds: bool) -> Aim:
-    """Away from the true label, and from that of rejecting the text where the victim has it; or towards the target."""
+    """Return the loss for the goal: away from the true label, and from that of rejection; or towards the target."""
     given = trial.attack.goal
     goal, rejected = (given.goal, given.rejected) if isinstance(given, Accepted) else (given, None)
     if isinstance(goal, Targeted):
@@ -26,10 +26,9 @@ def aim(trial: Trial, *, odds: bool) -> Aim:
 
 
 def look(trial: Trial, looks: Sequence[CharLook | WordLook | SlotLook]) -> Steps[list[tuple[Any, Held]]]:
-    """Answers with what each look's own text came to; a look counts as one query.
+    """Send requests for gradients, one query each; return each answer with the scored text that it belongs to.
 
-    Looks that the budget no longer covers are left out. Of the others each text is held if it is better than what is
-    held, unless a constraint on texts forbids it.
+    Requests beyond the budget are dropped. The text of each other request is held as the result so far if it is better.
     """
     if trial.attack.budget is not None:
         left = trial.attack.budget - trial.asked
@@ -44,7 +43,7 @@ def look(trial: Trial, looks: Sequence[CharLook | WordLook | SlotLook]) -> Steps
 
 
 def judge_look(trial: Trial, text: Text, answer: Floats) -> Held:
-    """A text in the light of the goal, held where it is better."""
+    """Score a text by the goal, and hold it where it is better."""
     goal, label = trial.attack.goal, trial.example.label
     answers = np.asarray(answer, np.float32)[None]
     return trial.take(
@@ -53,7 +52,7 @@ def judge_look(trial: Trial, text: Text, answer: Floats) -> Held:
 
 
 def filter_allowed(trial: Trial, texts: Sequence[Text]) -> Steps[list[Text]]:
-    """The texts that keep the constraints on edits and on whole texts."""
+    """Return the texts that satisfy the constraints on edits and on whole texts."""
     flags = trial.allows(Variants.between(trial.origin, texts))
     fine = [text for text, flag in zip(texts, flags.tolist(), strict=True) if flag]
     admitted = (yield from trial.admit(fine)) if fine else np.empty(0, np.bool_)

@@ -1,4 +1,4 @@
-"""TokenMixture: a distribution over the words of every slot, learnt by gradient descent and then drawn from."""
+"""TokenMixture: a distribution over the words of every slot, learnt by gradient descent and then sampled."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TokenMixture:
         return found or start
 
     def _draw(self, trial: Trial, words: _SlotWords, logits: NDArray[np.float64], many: int) -> Steps[Held | None]:
-        """The text of fewest changes among those drawn that reach the goal; else the best of them."""
+        """Sample texts; return the one with the fewest changes that reaches the goal, else the best."""
         noise = trial.rng.gumbel(size=(many, len(logits)))
         noise[0] = 0  # the likeliest text
         drawn = Variants.between(trial.origin, [trial.origin.refilled(row) for row in words.choose(logits + noise)])
@@ -88,7 +88,7 @@ class TokenMixture:
 
 
 class _SlotWords:
-    """The words of all open slots in a row, each slot's own word first."""
+    """The words of all open slots as one flat array, each slot's own word first."""
 
     def __init__(self, trial: Trial, able: Space) -> None:
         origin = trial.origin.words
@@ -104,7 +104,7 @@ class _SlotWords:
         self.far = self._distances()
 
     def _distances(self) -> Floats:
-        """How far each word is from its slot's own one, 0 to 2: one less their cosine; 1 where that is not known."""
+        """Return one minus the cosine of each word with its slot's own, 0 to 2; 1 where it is unknown."""
         from malaprop.assets.vectors import open_vectors
 
         vectors, strings = open_vectors("counter-fitted"), self.trial.origin.table.strings
@@ -115,18 +115,18 @@ class _SlotWords:
         return np.concatenate(out).astype(np.float32)
 
     def softmax(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[sample, word] within each slot."""
+        """Return the softmax [sample, word] within each slot."""
         top = np.maximum.reduceat(logits, self.starts, axis=1)[:, self.whose]
         made = np.exp(logits - top)
         return np.asarray(made / np.add.reduceat(made, self.starts, axis=1)[:, self.whose])
 
     def through_softmax(self, shares: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Slopes by the logits, of slopes by the shares."""
+        """Return the gradient by the logits, from that by the shares."""
         mean = np.add.reduceat(shares * slopes, self.starts, axis=1)[:, self.whose]
         return np.asarray(shares * (slopes - mean))
 
     def choose(self, logits: NDArray[np.float64]) -> list[Ints]:
-        """For each sample the words of the whole text, with the word of the largest logit in each open slot."""
+        """Return for each sample the words of the text, with the word of the largest logit in each open slot."""
         top = np.maximum.reduceat(logits, self.starts, axis=1)[:, self.whose]
         out = []
         for row in logits == top:
@@ -138,7 +138,7 @@ class _SlotWords:
 
 
 def _distinct(variants: Variants) -> Flags:
-    """The first of equal texts."""
+    """Flag the first of equal texts."""
     first = {variants.pick(i).parts.tobytes(): i for i in reversed(range(variants.count))}
     flags = np.zeros(variants.count, np.bool_)
     flags[list(first.values())] = True

@@ -53,7 +53,7 @@ class SwapBeam:
         return trial.held or start
 
     def _best(self, group: Variants, seen: WordSeen) -> Variants:
-        """The replacements worth asking, in the order of their slots."""
+        """Return the replacements worth a query, in the order of their slots."""
         fine = np.isfinite(seen.gains)
         if self.exact or not fine.any():
             return group.keep(fine)
@@ -65,7 +65,7 @@ class SwapBeam:
 
 
 def _swaps(trial: Trial, member: Held, space: Space) -> Variants:
-    """All replacements in slots that are as they were."""
+    """Return all replacements in slots that are unchanged so far."""
     same = (member.text.words == trial.origin.words)[space.slots]
     left = np.flatnonzero(same).tolist()
     return Variants.each(member.text, space.slots[left], [space.words[i] for i in left])

@@ -12,7 +12,7 @@ from malaprop.attacks.recipes import chars, forms, masked, words
 
 
 def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
-    """The recipe with these settings as its defaults; any of its settings can still be given."""
+    """Return the recipe with these settings as its defaults; any of its settings can still be given."""
     given = inspect.signature(recipe)
     own = [p.replace(default=settings.get(p.name, p.default)) for p in given.parameters.values()]
     if wrong := settings.keys() - given.parameters.keys():

@@ -40,12 +40,12 @@ SUITES: dict[str, Suite] = {
 
 
 def like_a_suite(named: Any) -> str:
-    """The suite whose name is nearest to one that is no recipe; empty where none is near."""
+    """Return the suite whose name is nearest to an unknown one; empty where none is near."""
     return next(iter(get_close_matches(str(named), SUITES, 1, 0.7)), "")
 
 
 def expand_suites(named: Iterable[Any]) -> tuple[Any, ...]:
-    """The attacks with the recipes of a suite in the place of its name, each once."""
+    """Replace names of suites by their recipes; each attack occurs once."""
     found: dict[Any, None] = {}
     for one in named:
         inside = SUITES[one].recipes if isinstance(one, str) and one in SUITES else (one,)

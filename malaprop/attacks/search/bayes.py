@@ -209,7 +209,7 @@ class Surrogate:
 
     @classmethod
     def fit(cls, seen: Ints, effects: Numbers, mean: Numbers) -> Surrogate:
-        """With these texts and their effects."""
+        """Fit the process to texts and their effects."""
         rest = effects - (seen > 0) @ mean
         weights = np.full(seen.shape[1], 1 / seen.shape[1]) + np.abs(mean) / max(np.abs(mean).sum(), 1e-9)
         weights /= weights.sum()

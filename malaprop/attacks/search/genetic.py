@@ -185,10 +185,10 @@ class _People:
 
 
 class Replacements:
-    """The replacements of the slots of a space, flat, and texts with one more of them.
+    """The replacements of a space as one flat array, and variants of texts with one more of them.
 
-    With `chain` they are those of the word that a text has in the slot, found when they are first asked for; without,
-    those of the original word.
+    With `chain` they replace the word that a text has in the slot now, and are looked up when first needed; without,
+    the original word.
     """
 
     def __init__(self, trial: Trial, space: Space, *, chain: bool = False) -> None:
@@ -200,8 +200,10 @@ class Replacements:
         self._known = {(i, word): found for i, (word, found) in enumerate(zip(here, space.words, strict=True))}
 
     def try_slots(self, rows: Ints, places: Ints) -> Steps[tuple[Variants, Ints, Ints]]:
-        """Every replacement of one slot of each text, as edits of the original: the texts, their new words, and whose
-        they are. `rows` [text, slot] are the words of each text, `places` the number of its slot in the space."""
+        """Return every replacement of one slot of each text: the variants, their new words, and the text of each.
+
+        `rows` [text, slot] are the words of each text, `places` the number of its slot in the space.
+        """
         if self.chain:
             flat, starts, sizes = yield from self._look_up(rows, places)
         else:

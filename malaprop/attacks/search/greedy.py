@@ -165,9 +165,10 @@ _SLACK = 1e-5  # of the largest projection: what the rounding of a batch moves, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """Slot by slot in a ranking's order: of its replacements the one that moves the vector which the victim's
-    classifier reads farthest along the shortest way to the border, if it moves that way at all (Meng and Wattenhofer
-    2020). The way is found anew after every replacement; every replacement that is looked at counts as a query.
+    """Takes, slot by slot, the replacement that moves the classifier's input vector farthest toward the boundary.
+
+    Distances are along the shortest way to the decision boundary (Meng and Wattenhofer 2020); a replacement that does
+    not move that way is skipped. The way is computed anew after every replacement; every replacement that is measured counts as a query.
     """
 
     rank: Ranking = field(default_factory=UnknownWord)

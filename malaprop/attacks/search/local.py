@@ -63,10 +63,10 @@ class LocalSearch:
 
 
 def shorten(trial: Trial, now: Held) -> Steps[Held]:
-    """The text with as many words of the original put back as the goal allows, found with few queries.
+    """Put back as many words of the original as the goal allows, with few queries; return and hold that text.
 
-    Each changed word is put back alone first. Those that can be are put back together, the surest first; how many, is
-    found by halving. `now` reaches the goal; what is given does too, and is what the attack ends with.
+    Each changed word is put back alone first. Those whose return keeps the success are put back together, the surest
+    first; bisection finds how many. `now` must reach the goal, and so does the result.
     """
     slots = now.text.changed(trial.origin)
     if len(slots) < 2:
@@ -86,7 +86,7 @@ def shorten(trial: Trial, now: Held) -> Steps[Held]:
 
 
 def _put_back(trial: Trial, now: Held, slots: Ints) -> Steps[Held | None]:
-    """The text with the original words in these slots, if it reaches the goal and keeps every constraint."""
+    """Return the text with the original words in these slots, if it reaches the goal within every constraint."""
     words, rows = trial.origin.words[slots], np.zeros(len(slots), np.int64)
     (scored,) = yield from trial.score([Variants(now.text, slots, words, rows, 1)])
     scored = yield from trial.confirmed(scored)

@@ -106,7 +106,7 @@ def _texts(base: Text, space: Space, changes: int) -> Iterator[Text]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blind:
-    """Takes the first replacement of each slot in a ranking's order as long as the edits are allowed; one query."""
+    """Takes the first replacement of each slot in a ranking's order while edits are allowed; one query at the end."""
 
     rank: Ranking
 
