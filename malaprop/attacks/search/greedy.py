@@ -167,8 +167,9 @@ _SLACK = 1e-5  # of the largest projection: what the rounding of a batch moves, 
 class Projection:
     """Takes, slot by slot, the replacement that moves the classifier's input vector farthest toward the boundary.
 
-    Distances are along the shortest way to the decision boundary (Meng and Wattenhofer 2020); a replacement that does
-    not move that way is skipped. The way is computed anew after every replacement; every replacement that is measured counts as a query.
+    Distances are along the shortest way to the decision boundary (Meng and Wattenhofer 2020), which is computed anew
+    after every replacement. A slot stays where no replacement moves that way. Every replacement that is measured counts
+    as a query.
     """
 
     rank: Ranking = field(default_factory=UnknownWord)
