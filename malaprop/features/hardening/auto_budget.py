@@ -25,10 +25,7 @@ LEAST = 20  # texts: on fewer no two methods can be told apart
 _AGAIN = 5.0  # seconds until the alarm rings once more, where a destructor has swallowed the first
 _SOON = 0.05  # ... and where it came in the middle of an import
 _IMPORT = "<frozen importlib._bootstrap>"
-_SHARE, _MOST = (
-    0.1,
-    0.5,
-)  # of the time that is left: for a forecast, and for its first text
+_SHARE = 0.1  # of the time that is left, for texts after the first that are attacked to time attacks
 _GROUPS = (1, 2, 4, 8, 16, 32)  # texts that are attacked to time attacks; a GPU needs many to be quick
 _ASKED = 16  # texts whose answers are timed
 
@@ -136,6 +133,7 @@ class AttackPace:
     answers: Mapping[str, float]
     texts: int = 0
     plan: str = ""  # which methods the budget is enough for, in words
+    guessed: tuple[str, ...] = ()  # defences that were not timed
 
     def of(self, method: str, draws: int) -> float:
         """Seconds to attack one text of the victim behind a method, and once more with so many draws an answer."""
@@ -146,12 +144,13 @@ class AttackPace:
 
 def time_attacks(
     attack: Callable[[Attack, Sequence[Example]], int], suite: Sequence[Attack], examples: Sequence[Example],
-    left: float,
+    left: float, end: float,
 ) -> tuple[float, float]:  # fmt: skip
     """Seconds and queries of one text under all attacks: of the last of a few groups of texts that grow.
 
-    `attack` gives the queries of an attack on some texts. The first text also pays for what attacks load once. Raises
-    OutOfTime where not even that one ends within half of the `left` seconds.
+    `attack` gives the queries of an attack on some texts. The first text also pays for what attacks load once. Groups
+    after the second take no more than a share of the `left` seconds. Raises OutOfTime where not even the first text is
+    done by `end`.
     """
     began, found, done, last = time(), (0.0, 0.0), 0, 0.0
     for size in _GROUPS:
@@ -161,7 +160,7 @@ def time_attacks(
             break
         clock = perf_counter()
         try:
-            with cut_at(began + _MOST * left):
+            with cut_at(end):
                 queries = sum(attack(one, some) for one in suite)
         except OutOfTime:
             if not done:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.core.errors import LimitReached, MalapropError, SettingError
 from malaprop.features.hardening.auto import NONE, AutoHarden, name_plain, show_span
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.training.splits import Splits
 
+T = TypeVar("T")
 _WIDTH, _DRAWS, _FRESH = 256, 3, 7
-_SHARE, _SPARE = 0.2, 1.1  # of the budget, to time defences; what a forecast is multiplied by where it is an advice
+_WHOLE, _SHARE = 0.5, 0.2  # of the time that is left, for the forecast; of the budget, to time defences in it
+_SPARE = 1.1  # what a forecast is multiplied by where it is an advice
 
 
 class AutoForecast:
@@ -36,17 +38,19 @@ class AutoForecast:
         self.parts: Splits = inputs["texts"]
         self.root = desk.place.root
         self.end = auto.find_end(self.root)
+        self.began = time()
+        self.own_end = self.began + _WHOLE * (self.end - self.began)
 
     def make(self) -> Iterator[AttackPace]:
         """The pace of attacks, found anew only for new methods; what the budget is enough for is said."""
-        from malaprop.features.hardening.auto_budget import AttackPace, do_by
+        from malaprop.features.hardening.auto_budget import AttackPace
         from malaprop.frame.tasks.outputs import read_json, value_file
 
         if doubt := self.auto.find_doubt(self.parts):
             self.desk.note(f"{doubt}: accuracies may be too high; {self.auto.advise()}")
         there = value_file(self.desk.folder)
         before = read_json(there, AttackPace) if there.is_file() else None
-        pace = do_by(self.end, self.auto.budget, lambda: self._time(before)) if self.end > time() else before
+        pace = self._time(before) if self.end > time() else before
         if pace is None:
             raise LimitReached(f"--budget {self.auto.budget} is used up")
         plan = self._plan(pace)
@@ -57,52 +61,69 @@ class AutoForecast:
         yield replace(pace, plan=said)
 
     def _time(self, before: AttackPace | None) -> AttackPace:
+        """Time the attacks, then the defences that were not timed; it takes half of the time that is left at most."""
         from malaprop.data.matching import agree
         from malaprop.features.hardening.auto_budget import (
             LEAST,
             AttackPace,
-            OutOfTime,
             choose_texts,
             time_answers,
             time_attacks,
         )
 
-        auto, victim = self.auto, self.desk.victim(name_plain(self.inputs))
-        examples = tuple(agree(auto.sample(self.parts), victim))
-        answers = {NONE: time_answers(victim, examples)} if before is None else dict(before.answers)
-        answers |= self._time_defences(victim, examples, answers)
-        if before is not None:
-            return replace(before, answers=answers)
+        auto = self.auto
+
+        def load() -> tuple[Victim, tuple[Example, ...], float]:
+            victim = self.desk.victim(name_plain(self.inputs))
+            examples = tuple(agree(auto.sample(self.parts), victim))
+            return victim, examples, time_answers(victim, examples) if before is None else 0.0
 
         def ask(attack: Attack, some: Sequence[Example]) -> int:
             return sum(one.queries.forwarded for one in attack_all(auto, self.parts, attack, victim, some))
 
-        try:
-            seconds, queries = time_attacks(ask, auto.suite, examples, self.end - time())
-        except OutOfTime:
-            names = " and ".join(attack.name for attack in auto.suite)
-            raise SettingError(
-                f"{names} on one text of {auto.model} did not end in half of what was left of --budget "
-                f"{auto.budget}; give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attack"
-            ) from None
-        pace = AttackPace(attack=seconds, queries=queries, answers=answers)
+        named, longer = f"loading {auto.model} and asking it about a few texts", show_span(4 * auto.told.seconds)
+        victim, examples, answer = self._do(load, named, f"give {longer} or more")
+        if before is not None:
+            return self._time_defences(before, victim, examples)
+        names = " and ".join(attack.name for attack in auto.suite)
+        seconds, queries = self._do(
+            lambda: time_attacks(ask, auto.suite, examples, self.end - time(), self.own_end),
+            f"{names} on one text of {auto.model}",
+            f"give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attack",
+        )
+        pace = self._time_defences(
+            AttackPace(attack=seconds, queries=queries, answers={NONE: answer}), victim, examples
+        )
         wanted = len(examples)
         least = wanted if auto.told.n else min(LEAST, wanted)
         return replace(pace, texts=choose_texts(wanted, least, lambda size: self._plan(replace(pace, texts=size))))
 
-    def _time_defences(
-        self, victim: Victim, examples: Sequence[Example], known: Mapping[str, float]
-    ) -> Mapping[str, float]:
-        """Seconds of an answer behind each defence; one that was not timed is taken to be as slow as the slowest."""
+    def _do(self, work: Callable[[], T], what: str, advice: str) -> T:
+        """Do what no forecast can be made without. Raise where the time of the forecast is over before it is done."""
+        from malaprop.features.hardening.auto_budget import OutOfTime, cut_at
+
+        try:
+            with cut_at(self.own_end):
+                return work()
+        except OutOfTime:
+            raise SettingError(
+                f"{what} did not end in half of what was left of --budget {self.auto.budget} (the forecast was cut "
+                f"after {show_span(time() - self.began)}); {advice}"
+            ) from None
+
+    def _time_defences(self, pace: AttackPace, victim: Victim, examples: Sequence[Example]) -> AttackPace:
+        """Add seconds of an answer behind each defence; what was not timed is taken to be as slow as the slowest."""
         from malaprop.features.defending.defended_models import put_behind
         from malaprop.features.hardening.auto_budget import time_answers, time_methods
 
         if self.auto.trains:
-            return {}
-        end = min(self.end, time() + _SHARE * self.auto.told.seconds)
-        return time_methods(
-            lambda method: time_answers(put_behind(method, victim), examples), self.auto.methods, known, end
-        ).epochs
+            return pace
+        known = {name: seconds for name, seconds in pace.answers.items() if name not in pace.guessed}
+        found = time_methods(
+            lambda method: time_answers(put_behind(method, victim), examples), self.auto.methods, known,
+            min(self.own_end, time() + _SHARE * self.auto.told.seconds),
+        )  # fmt: skip
+        return replace(pace, answers=found.epochs, guessed=found.guessed)
 
     def _plan(self, pace: AttackPace) -> AutoPlan:
         from malaprop.features.hardening.auto_budget import AutoPlan
@@ -117,10 +138,14 @@ class AutoForecast:
         auto, fits = self.auto, plan.trials.methods
         names = [name for name in auto.methods if name != NONE]
         used = auto.told.seconds - (self.end - time())  # by now, and by the report
+        untimed = (*getattr(self.inputs.get("pace"), "guessed", ()), *pace.guessed)
+        guessed = [name for name in names if name in untimed]
+        guess = f"; not timed and taken to be as slow as the slowest: {', '.join(guessed)}" if guessed else ""
         if not fits and plan.costs.full:
             return (
                 f"--budget {auto.budget} is not enough to try any of {len(names)} methods; about "
                 f"{show_span(used + _SPARE * plan.one)} tries one and {show_span(used + _SPARE * plan.all)} all of them"
+                f"{guess}"
             )
         shown = f"{pace.texts} texts are attacked" + (f" of {auto.wanted} wanted" if pace.texts < auto.wanted else "")
         much = f"all {len(names)} methods"
@@ -128,8 +153,6 @@ class AutoForecast:
         if len(fits) < len(plan.costs.full):
             much = f"{len(fits)} of {len(plan.costs.full)} methods ({', '.join(fits)})"
             more = f"; {show_span(used + _SPARE * plan.all)} tries all"
-        guessed = [name for name in getattr(self.inputs.get("pace"), "guessed", ()) if name in names]
-        guess = f"; not timed and taken to be as slow as the slowest: {', '.join(guessed)}" if guessed else ""
         return f"{auto.budget} is enough for {much}{more}; {shown}{guess}"
 
 

@@ -6,12 +6,15 @@ import signal
 import sys
 from pathlib import Path
 from time import monotonic, sleep, time
+from types import SimpleNamespace
 
 import pytest
 import toy
 
-from malaprop.core.errors import LimitReached, MalapropError
+from malaprop.core.errors import LimitReached, MalapropError, SettingError
 from malaprop.core.victim import REJECTED
+from malaprop.features.defending import defended_models
+from malaprop.features.defending.defended_models import put_behind
 from malaprop.features.hardening import auto_trials as hardentrials
 from malaprop.features.hardening.auto import AutoHarden, read_span, show_span
 from malaprop.features.hardening.auto_budget import (
@@ -24,6 +27,7 @@ from malaprop.features.hardening.auto_budget import (
     cut_pieces,
     time_methods,
 )
+from malaprop.features.hardening.auto_trials import AutoForecast
 from malaprop.features.hardening.study import Harden
 from malaprop.frame.records.autoharden import AutoTrial, choose_few, choose_one
 from malaprop.frame.records.summary import Rate
@@ -249,6 +253,40 @@ def test_a_budget_holds_with_a_slow_victim(place, monkeypatch, attack):
     assert any(
         said in ended for said in ("not enough to try any of 2", "is enough for 1 of 2", "did not end", "used up")
     )
+
+
+def once_slowly(texts):
+    sleep(120 if len(texts) == 1 else 0)
+    return toy.predict(texts)
+
+
+def test_a_forecast_that_cannot_time_the_model_ends_in_half_of_the_budget(place, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    given = {"method": "auto", "model": "test_harden_auto:once_slowly", "data": "rows.csv", "attacks": "keyboard"}
+    given |= {"methods": "ranmask:samples=2(none)", "device": "cpu", "quiet": True, "out": "x", "budget": "8s"}
+    with pytest.raises(SettingError, match=r"loading .* did not end in half of .* --budget 8s .*give 32s"):
+        conduct(build(Harden, given))
+
+
+def test_a_defence_that_is_not_timed_in_the_forecast_is_named(place, monkeypatch):
+    given = {"method": "auto", "model": "toy:predict", "data": "rows.csv", "attacks": "keyboard", "n": 4}
+    given |= {"methods": "ranmask:samples=2(none),randel:samples=2(none)", "device": "cpu", "quiet": True, "out": "x"}
+
+    def wrap_slowly(spec, model):
+        sleep(60 if spec.startswith("randel") else 0)
+        return put_behind(spec, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(defended_models, "put_behind", wrap_slowly)
+        auto = AutoHarden(build(Harden, {**given, "budget": "20s"}))
+        desk = SimpleNamespace(place=SimpleNamespace(root=place), folder=place / "forecast", note=lambda _: None)
+        desk.victim = lambda _: victim("toy:predict")
+        clock, forecast = monotonic(), AutoForecast(auto, desk, {"texts": auto.study.texts.splits(), "none": ""})
+        (found,) = forecast.make()
+    assert monotonic() - clock < 15
+    assert found.guessed == ("randel:samples=2(none)",)
+    assert found.answers["randel:samples=2(none)"] >= found.answers["ranmask:samples=2(none)"]
+    assert "not timed and taken to be as slow as the slowest: randel" in found.plan
 
 
 # --- which rows
