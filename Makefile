@@ -11,8 +11,12 @@ PIP_ENV := PIP_DISABLE_PIP_VERSION_CHECK=1
 audit: $(VENV)/ready
 	$(RUN)/malaprop audit
 
+# Processes of tests import what was compiled once, also where the environment keeps Python from writing bytecode.
+# worksteal gives the tests of a file to one worker, so what a file's tests share is made once.
+test slow: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/ready
-	$(RUN)/python -m pytest -n auto -m "not slow"
+	$(RUN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 slow: $(VENV)/ready
 	$(RUN)/python -m pytest -m slow --timeout=3600

@@ -69,7 +69,7 @@ MINE = ("rules", "mine", "--data", "rows.csv", "--split", "all", "--out", "kept"
         (
             (*MINE, "--victims", "own_kept_models:predict"),
             ("--victims", "own_kept_models:other"),
-            "a study with victims = [",
+            "a study with victim = [",
         ),
         ((*MINE, "--victims", "own_kept_models:predict"), ("--best",), "best = False, and here it is True"),
     ],

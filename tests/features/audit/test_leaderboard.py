@@ -86,6 +86,5 @@ def test_labels_name_the_answers_of_a_function_that_gives_names_alone(tmp_path, 
     for more in ({"labels": ["good", "bad"]}, {"labels": "bad,good", "jobs": 2}):
         (entry,) = mp.study("leaderboard", **given, **more).record.entries
         assert entry.clean == Rate(6, 6), entry.reason
-    (entry,) = mp.study("leaderboard", **given).record.entries
-    assert "answered with labels alone" in entry.reason
-    assert "--labels" in entry.reason
+    (entry,) = mp.study("leaderboard", **given).record.entries  # the data name them too
+    assert entry.clean == Rate(6, 6)

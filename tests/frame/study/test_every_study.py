@@ -18,7 +18,7 @@ from malaprop.core.errors import MalapropError, RecordError
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.study.commands import COMMANDS, find_study, read_study
 from malaprop.frame.study.settings import build, flat, options
-from malaprop.frame.study.study import conduct
+from malaprop.frame.study.study import Result, conduct
 from malaprop.frame.tasks.workers.ray_session import join
 
 HERE = Path(__file__).parent
@@ -34,13 +34,13 @@ def study_of(name: str):
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
     """What each study leaves when nobody disturbs it, made once."""
-    made: dict[str, tuple[dict, dict, Path]] = {}
+    made: dict[str, tuple[dict, dict, Result]] = {}
 
     def of(name: str):
         if name not in made:
             given = settings(name, tmp_path_factory.mktemp("given"))
             found = conduct(build(study_of(name), {**given, "out": tmp_path_factory.mktemp("calm")}))
-            made[name] = given, content(found.folder), found.folder
+            made[name] = given, content(found.folder), found
         return made[name]
 
     return of
@@ -64,7 +64,7 @@ def survive(name: str, calm, room: Path, seconds: float) -> int:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_killed_at_random_writes_it_resumes_to_the_same(name, calm, tmp_path):
-    assert survive(name, calm, tmp_path, seconds=1) > 0
+    assert survive(name, calm, tmp_path, seconds=0) > 0
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def session():
             yield found
 
 
-ON_RAY = ("attack", "study defences", "train")
+ON_RAY = ("attack",)
 
 
 # what is done by two processes is done by a cluster's in the same way, so most of it waits for the slow tests
@@ -106,16 +106,14 @@ def test_a_cluster_gives_the_same(name, calm, session, tmp_path):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm, tmp_path):
-    given, *_ = calm(name)
-    study = build(study_of(name), {**given, "out": tmp_path})
-    first = conduct(study)
+def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm):
+    given, expected, first = calm(name)
     with pytest.raises(RecordError, match=r"holds a study with seed = (0|None), and here it is 5"):
-        conduct(build(study_of(name), {**given, "out": tmp_path, "seed": 5}))
-    again = conduct(read_study(tmp_path / "study.toml"))
-    assert again.folder == tmp_path
-    assert flat(again.study) == flat(study)
-    assert content(mp.run(tmp_path / "study.toml", jobs=1).folder) == calm(name)[1]
+        conduct(build(study_of(name), {**given, "out": first.folder, "seed": 5}))
+    again = conduct(read_study(first.folder / "study.toml"))
+    assert again.folder == first.folder
+    assert flat(again.study) == flat(build(study_of(name), {**given, "out": first.folder}))
+    assert content(mp.run(first.folder / "study.toml", jobs=1).folder) == expected
     assert again.to_frame().shape[0] == len(first.rows)
     assert "<iframe" in again._repr_html_()
     assert not isinstance(first.record, Record) or type(first.record) in {type(one) for one in first.records}
@@ -126,15 +124,15 @@ GOES_ON = "harden: the best of several"  # which looks itself whether the time t
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_finished_study_says_so_and_begins_nothing(name, calm, monkeypatch):
-    given, expected, folder = calm(name)
+    given, expected, first = calm(name)
     monkeypatch.setattr("malaprop.frame.tasks.executor.Execution.run", lambda self: pytest.fail("it begins again"))
     if name == GOES_ON:
         return
     for more in ({}, {"resume": True}, {"jobs": 2}, {"json": True, "track": []}):
-        again = conduct(build(study_of(name), {**given, **more, "out": folder}))
+        again = conduct(build(study_of(name), {**given, **more, "out": first.folder}))
         assert again.finished
         assert again.rows
-    assert content(folder) == expected
+    assert content(first.folder) == expected
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -148,7 +146,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(name, calm, tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name != "natural synthetic"])
 def test_a_file_that_was_changed_is_another_setting(name, calm):
-    given, expected, folder = calm(name)
+    given, expected, first = calm(name)
     data = given["data"][0] if isinstance(given["data"], list) else given["data"]
     changed = next(one for one in (Path(data), *sorted(Path(data).glob("*.json"))) if one.is_file())
     before = changed.read_bytes()
@@ -157,10 +155,10 @@ def test_a_file_that_was_changed_is_another_setting(name, calm):
         with pytest.raises(
             RecordError, match=r"a study of another (data|folder): .* had the mark [0-9a-f]+ then, and now"
         ):
-            conduct(build(study_of(name), {**given, "out": folder}))
+            conduct(build(study_of(name), {**given, "out": first.folder}))
     finally:
         changed.write_bytes(before)
-    assert content(folder) == expected
+    assert content(first.folder) == expected
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -30,7 +30,7 @@ def test_figures_and_settings_by_names_that_trackers_take(monkeypatch):
     assert result is found
     assert figures["toy_predict/keyboard/under_attack"] <= figures["toy_predict/keyboard/clean"] == 1.0
     assert figures["spent/queries"] == found.spent.queries
-    assert settings["attacks"] == "['keyboard']"
+    assert settings["attack"] == "['keyboard']"
     assert "out" not in settings
 
 

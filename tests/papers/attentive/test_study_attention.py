@@ -90,15 +90,15 @@ def test_every_text_gets_one_other_word_of_another_text():
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        (["--models", " , "], SettingError, "--models names no model"),
+        (["--models", " , "], SettingError, "--victim names no model"),
         (["--recipe", "gs-ce"], SettingError, "did you mean"),
         (["--models", "toy:predict"], CapabilityError, "study attention needs states"),
         (["--fields", "premise"], SettingError, "has no field 'premise'"),
     ],
 )
 def test_wrong_settings_of_the_study(tmp_path, models, rows, words, error, said):
-    given = ["study", "attention", "--data", rows, "--models", models[0], "--out", str(tmp_path / "o"), "--quiet"]
-    result = run(*given, *words)
+    models = [] if "--models" in words else ["--models", models[0]]
+    result = run("study", "attention", "--data", rows, *models, "--out", str(tmp_path / "o"), "--quiet", *words)
     assert isinstance(result.exception, error)
     assert said in str(result.exception)
     assert "\n" not in str(result.exception)

@@ -292,7 +292,7 @@ def test_a_comparison_is_neither_emptied_nor_mixed(type_in, place):
     Path("two/natural.json").unlink()  # as if it had been killed before its end
     code, _, err = type_in(*words, "--victims", "lenet,mlp")
     assert code == 2
-    assert "a study with victims = ['mlp', 'forest'], and here it is ['lenet', 'mlp']" in err
+    assert "a study with victim = ['mlp', 'forest'], and here it is ['lenet', 'mlp']" in err
     assert not Path("two/hybrid/lenet").exists(), "refused before any work"
     assert type_in(*words, "--victims", "mlp,forest", "--seed", 1)[0] == 2
     assert type_in(*words, "--victims", "mlp,forest")[0] == 0

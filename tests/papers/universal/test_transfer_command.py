@@ -90,7 +90,7 @@ def test_a_study_and_its_ensembles(place, type_in):
     sizes = {path: path.read_bytes() for path in before}
     code, out, err = type_in(*study("--out", "run", "--json"))
     assert code == 0, err
-    assert "parts are done already" in err
+    assert "is finished; nothing is asked again" in err
     assert "attacked" not in err
     assert json.loads(out.splitlines()[-1])["queries_a_second"] == summary["queries_a_second"]
     assert all(path.read_bytes() == held for path, held in sizes.items())

@@ -65,7 +65,7 @@ def test_other_texts_or_settings_in_the_same_folder_are_refused(given, tmp_path)
         mined(given, out, least=2)
     data = given["data"]
     data.write_text(data.read_text().replace("good", "okay"))
-    with pytest.raises(RecordError, match="holds results of other fingerprints"):
+    with pytest.raises(RecordError, match="holds a study of another data: "):
         mined(given, out)
     old = tmp_path / "old"
     old.mkdir()
