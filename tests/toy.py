@@ -18,8 +18,7 @@ from malaprop.core.example import Example, number
 from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.insight import Apart, Blank, Focus, Toward
 from malaprop.core.text import Text
-from malaprop.engine.insight import Insight
-from malaprop.engine.passes import GradientService
+from malaprop.engine.looks import GradientService, Insight
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run

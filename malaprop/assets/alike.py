@@ -23,13 +23,13 @@ def _rows(name: str) -> list[str]:
 
 @cache
 def contractions() -> dict[str, str]:
-    """don't: do not; all in lower case."""
+    """Return the long form of each contraction, such as do not for don't; all in lower case."""
     return {short: long for short, _, long in (line.partition(" ") for line in _rows("contractions.txt"))}
 
 
 @cache
 def names() -> tuple[tuple[str, ...], ...]:
-    """Groups of names of people that may stand for one another, as they are written: of women, of men, of families."""
+    """Return groups of interchangeable names of people, capitalised: women, men, families."""
     groups: dict[str, list[str]] = {}
     for kind, _, found in (line.partition(": ") for line in _rows("people.txt")):
         groups.setdefault(kind, []).extend(name.capitalize() for name in found.split())
@@ -38,7 +38,7 @@ def names() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def places() -> tuple[tuple[str, ...], ...]:
-    """Groups of names of places that may stand for one another: countries, peoples, cities."""
+    """Return groups of interchangeable names of places: countries, peoples, cities."""
     groups: dict[str, list[str]] = {}
     for kind, _, found in (line.partition(": ") for line in _rows("places.txt")):
         groups.setdefault(kind, []).extend(found.split(", "))
@@ -46,5 +46,5 @@ def places() -> tuple[tuple[str, ...], ...]:
 
 
 def numbers() -> tuple[tuple[str, ...], ...]:
-    """Groups of numbers in words that may stand for one another."""
+    """Return groups of interchangeable numbers in words."""
     return tuple(tuple(group.split()) for group in NUMBER_WORDS)

@@ -1,4 +1,4 @@
-"""Members of an archive as open-able streams, by name; nothing is unpacked that was not asked for."""
+"""Open members of an archive as streams, by name, without unpacking the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _safe(name: str) -> str:
 
 
 def _within(names: Iterable[str], folder: str, wanted: tuple[str, ...]) -> dict[str, str]:
-    """The wanted names relative to the folder, each with its full name."""
+    """Return the wanted names relative to the folder, each with its full name."""
     lead = f"{folder}/" if folder else ""
     inside = {_safe(name[len(lead) :]): name for name in names if name.startswith(lead) and len(name) > len(lead)}
     return {short: name for short, name in inside.items() if any(fnmatch(short, pattern) for pattern in wanted)}
@@ -38,7 +38,7 @@ def _stream(archive: tarfile.TarFile, name: str) -> IO[bytes]:
 
 @contextmanager
 def members(path: Path, folder: str = "", wanted: tuple[str, ...] = ("*",)) -> Iterator[Members]:
-    """The wanted members of a .whl, .zip or .tgz under a folder of it."""
+    """Open a .whl, .zip or .tgz; yield the wanted members under a folder of it."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as zipped:
@@ -61,7 +61,7 @@ def _tar_opener(archive: tarfile.TarFile, name: str) -> Callable[[], IO[bytes]]:
 
 
 def copy(found: Members, out: Path) -> None:
-    """Writes the members under a folder as they are."""
+    """Write the members unchanged to a folder."""
     for name, opener in found.items():
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)

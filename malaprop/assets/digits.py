@@ -15,7 +15,7 @@ _SIDE = 28
 
 
 def convert(found: Members, out: Path) -> None:
-    """The package's rows of 784 pixels and a label as `images` [n, 28, 28] and `labels` [n], all of them bytes."""
+    """Convert rows of 784 pixels and a label into `images` [n, 28, 28] and `labels` [n], as bytes."""
     with found["mnist_5k.csv.gz"]() as stream:
         text = gzip.decompress(stream.read()).decode("ascii")
     try:

@@ -1,4 +1,4 @@
-"""How many mistakes a grammar checker finds in a text, where one is installed."""
+"""Count grammar mistakes with LanguageTool or Harper, whichever is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STYLE = frozenset({"TYPOGRAPHY", "CASING", "Capitalization", "Formatting", "Pun
 
 
 class GrammarChecker(Protocol):
-    """Counts mistakes; what is a matter of case and typography is none."""
+    """Counts the mistakes in texts; case and typography do not count."""
 
     def mistakes(self, strings: Sequence[str]) -> list[int]: ...
 
@@ -40,7 +40,7 @@ class Harper:
 
 
 def open_checker() -> GrammarChecker:
-    """For American English: LanguageTool where it is installed, which starts its own Java server here, else Harper."""
+    """Open a checker for American English: LanguageTool where installed, which starts a Java server, else Harper."""
     try:
         library = import_module("language_tool_python")
     except ImportError:

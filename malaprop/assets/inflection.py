@@ -123,12 +123,12 @@ _HAVE = frozenset({"has", "have", "had", "having"})
 
 
 def count_slips(wordnet: WordNet, text: str) -> int:
-    """How many there are in a text."""
+    """Count the slips of agreement in a text."""
     return sum(1 for _ in find_slips(wordnet, text))
 
 
 def find_slips(wordnet: WordNet, text: str) -> Iterator[tuple[str, str]]:
-    """The pairs of neighbouring words that do not agree."""
+    """Yield the pairs of neighbouring words that do not agree."""
     words: Sequence[str] = _WORD.findall(text.lower())
     for one, two in pairwise(words):
         if one[0].isalpha() and two[0].isalpha() and _disagree(wordnet, one, two):
@@ -151,7 +151,7 @@ def _disagree(wordnet: WordNet, one: str, two: str) -> bool:
 
 
 def follows_article(before: str, word: str) -> bool:
-    """Whether the word may stand behind this one, if that is a or an: an hour, a union."""
+    """Whether the word may follow `before`, where that is a or an: an hour, a union."""
     lower = word.lower()
     vowel = bool(_VOWEL.match(lower)) and not _AS_CONSONANT.match(lower)
     return before.lower() not in ("a", "an") or (before.lower() == "an") == vowel

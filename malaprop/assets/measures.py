@@ -1,4 +1,4 @@
-"""Whether measures of texts can be taken on this machine: each needs a library or a model that may not be here."""
+"""Check that the measures of texts can be taken on this machine: each needs a library or a model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _LIBRARIES = {"perplexity": ("transformers", "gguf")}
 
 
 def check_measures(names: Sequence[str], *, encoder: str = "minilm") -> None:
-    """Raises for the first that cannot be taken; a model that is not here yet is fetched."""
+    """Raise on the first measure that cannot be taken; fetch a model that is missing."""
     for name in names:
         if why := why_not(name, encoder=encoder):
             raise AssetError(f"{why}; leave {name} out of --measure, or provide it")
 
 
 def why_not(measure: str, *, encoder: str = "minilm") -> str:
-    """What is missing for a measure in one line, or nothing; nothing is loaded."""
+    """Say in one line what a measure lacks, empty where it can be taken; load nothing."""
     from malaprop.assets import store
 
     if missing := [name for name in _LIBRARIES.get(measure, ()) if find_spec(name) is None]:
@@ -36,7 +36,7 @@ def why_not(measure: str, *, encoder: str = "minilm") -> str:
 
 
 def _why_no_grammar() -> str:
-    """LanguageTool comes first, as where the checker is opened; it runs in Java."""
+    """Say what grammar lacks: LanguageTool, which needs Java, comes first, as in `open_checker`."""
     if find_spec("language_tool_python") is not None:
         return "" if which("java") is not None else "grammar needs Java, which runs the checker"
     return "" if find_spec("harper") is not None else "grammar needs the library harper-py or language_tool_python"

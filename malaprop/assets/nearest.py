@@ -14,7 +14,7 @@ _SAMPLE = 2048  # columns from which a row's bar is taken
 
 
 def nearest(matrix: Floats, k: int = MOST) -> tuple[Ints, NDArray[np.float16]]:
-    """For each unit vector the k others of highest cosine, ties to the lower number.
+    """Return for each unit vector the k others of highest cosine; ties go to the lower number.
 
     A spread sample of the columns gives each row a bar that about 3k cosines pass; only those are sorted. The bar is
     lowered for a row where fewer than k pass, so it changes the time alone.
@@ -43,7 +43,7 @@ def nearest(matrix: Floats, k: int = MOST) -> tuple[Ints, NDArray[np.float16]]:
 def passing(
     matrix: Floats, rows: NDArray[np.int64], bar: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Which others have at least the row's bar as cosine: place among `rows`, number of the other, cosine."""
+    """Find the vectors whose cosine reaches the row's bar: place among `rows`, number of the vector, cosine."""
     ats, columns, values = [], [], []
     for start in range(0, len(matrix), _COLUMNS):
         block = matrix[rows] @ matrix[start : start + _COLUMNS].T

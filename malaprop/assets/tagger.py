@@ -60,7 +60,7 @@ class SpacyTagger:
 
 @cache
 def open_tagger(kind: Kind = "auto") -> Tagger:
-    """`spacy`, `light`, or `auto`: spaCy where it is installed and its model can be had, else light."""
+    """Open a tagger: `spacy`, `light`, or `auto`, which is spaCy where it and its model are available, else light."""
     from malaprop.assets.light_tagger import LightTagger
 
     if kind not in ("auto", "spacy", "light"):

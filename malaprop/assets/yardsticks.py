@@ -1,4 +1,4 @@
-"""What word vectors are measured by: the cosine of known pairs, human ratings, published neighbour lists."""
+"""Quality of word vectors: the cosine of known pairs, human ratings, published lists of neighbours."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from malaprop.assets.vectors import Vectors
 
 
 def mean_cosine(matrix: Floats, pairs: NDArray[np.int64]) -> float | None:
-    """Of pairs of unit vectors; none without pairs."""
+    """Return the mean cosine of pairs of unit vectors; None without pairs."""
     if not len(pairs):
         return None
     return round(float(np.einsum("pd,pd->p", matrix[pairs[:, 0]], matrix[pairs[:, 1]]).mean()), 4)
 
 
 def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places from the lowest, equal values sharing the middle of theirs."""
+    """Return ranks from the lowest value up; equal values share the mean of their ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     middles = ends - (counts - 1) / 2
@@ -29,12 +29,12 @@ def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def spearman(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    """Rank correlation."""
+    """Return Spearman's rank correlation."""
     return float(np.corrcoef(ranks(one), ranks(two))[0, 1])
 
 
 def outside(vectors: Vectors) -> dict[str, float | int]:
-    """SimLex-999, and how many published neighbours are among our 8 and 50 nearest, if $MALAPROP_DATA has the files."""
+    """Score vectors on SimLex-999 and on published neighbours (of our 8 and 50 nearest), if $MALAPROP_DATA has them."""
     root = data_root()
     found: dict[str, float | int] = {}
     if root and (path := root / "counter_fitting" / "SimLex-999.txt.gz").is_file():
@@ -52,7 +52,7 @@ def outside(vectors: Vectors) -> dict[str, float | int]:
 
 
 def _shared(vectors: Vectors, lists: dict[str, list[str]], words: int = 3000) -> dict[str, float | int]:
-    """Over the first words whose list has at least four words that are known here."""
+    """Count shared neighbours of the first words whose list has at least four known words."""
     known = {word: [vectors.index[n] for n in near if n in vectors.index] for word, near in lists.items()}
     asked = [word for word, near in known.items() if word in vectors.index and len(near) >= 4][:words]
     hits, total = {8: 0, 50: 0}, 0

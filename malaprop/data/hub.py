@@ -21,7 +21,7 @@ def load(
     label: str | None = None,
     labels: Sequence[str] | None = None,
 ) -> Dataset:
-    """Rows of a hub set; a configuration follows a slash too many: `hub:nyu-mll/glue/sst2:validation`."""
+    """Load a split of a hub dataset; a third part names its configuration: `hub:nyu-mll/glue/sst2:validation`."""
     name, config, part = parse(spec, split)
     table = _fetch(name, config, part)
     columns = list(table.column_names)
@@ -35,7 +35,7 @@ def load(
 
 
 def parse(spec: str, split: str) -> tuple[str, str | None, str]:
-    """Name, configuration and split of `hub:NAME[:split]`."""
+    """Split `hub:NAME[:split]` into name, configuration and split."""
     name, _, part = spec.removeprefix("hub:").partition(":")
     if not name or name.count("/") > 2:
         raise DataError(f"a hub dataset is written hub:NAME or hub:NAME:split, got {spec!r}")

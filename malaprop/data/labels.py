@@ -1,4 +1,4 @@
-"""Labels as they stand in files, made into numbers from 0."""
+"""Read the labels of files as numbers from 0, with the names of the labels."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ MOST = 1_000  # names; more than this is a column of something else
 
 
 class Labels(NamedTuple):
+    """Labels as numbers, with the names that they count."""
+
     numbers: list[int]
     names: tuple[str, ...]
     note: str  # empty, or how they were read
 
 
 def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *, where: Iterable[str] = ()) -> Labels:
-    """Integers from 0 are kept; names are sorted and counted off; `known` names decide where they are given.
+    """Turn labels into numbers: integers from 0 stay, names are sorted and numbered, or numbered as in `known`.
 
-    The three names of entailment are counted off in their customary order, in which files with integers have them.
+    The three names of entailment are numbered in their customary order, which files with integers use as well.
 
     `where` names the place of each value for the error, such as "line 7".
     """
@@ -60,7 +62,7 @@ def _ordered(names: set[str]) -> list[str]:
 
 
 def cell_of(value: object, place: str) -> str:
-    """The label as it is written."""
+    """Return the label as a string; raise where the cell is empty."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, (str, int, float)) and value == value and (cell := str(value).strip()):  # a gap may be NaN

@@ -1,6 +1,6 @@
-"""A cheap look at the language of a text: by its script and its function words.
+"""Guess whether a text is in another language than English, by its script and its function words.
 
-It is made to say "this is not English" of whole sentences; of a text with none of these words it says nothing.
+It is meant for whole sentences; it finds nothing in a text without any of these words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAST = 2  # function words of another language that a text must have
 
 
 def other_language(text: str) -> str:
-    """What a text is written in, if it does not look English; empty where it does, or says too little."""
+    """Return the language of a text that does not look English; empty where it does, or is too short to tell."""
     words = [word.casefold() for word in _WORD.findall(text)]
     if foreign := _script(words):
         return foreign
@@ -39,7 +39,7 @@ def other_language(text: str) -> str:
 
 
 def _script(words: list[str]) -> str:
-    """The script of most letters, where it is not the Latin one."""
+    """Return the script of most letters, empty where that is Latin."""
     letters = "".join(words)[:400]
     scripts = [unicodedata.name(letter, "LATIN").split()[0].capitalize() for letter in letters]
     others = [script for script in scripts if script != "Latin"]

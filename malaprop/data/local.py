@@ -1,4 +1,4 @@
-"""Larger sets that MALAPROP_DATA adds, for experiments; the packaged names never read them."""
+"""Larger datasets in the folder $MALAPROP_DATA, for experiments; packaged datasets never read them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Part(NamedTuple):
 
 
 class Local(NamedTuple):
+    """A dataset of the folder: its labels, and the file of each split."""
+
     labels: tuple[str, ...]
     splits: dict[str, Part]
 
@@ -74,7 +76,7 @@ TABLE = {
 
 
 def names() -> tuple[str, ...]:
-    """The names whose files are there."""
+    """Return the names of the datasets whose files exist."""
     from malaprop.assets import store
 
     root = store.data_root()

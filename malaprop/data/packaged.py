@@ -1,4 +1,4 @@
-"""The packaged sets `mr` and `imdb`, with splits that a hash of each text fixes for good."""
+"""The packaged datasets `mr` and `imdb`; a hash of each text decides its split, so splits never change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _APART = re.compile(r"[\W_]+")
 
 
 def load(name: str, split: str = "test") -> Dataset:
-    """One split of a packaged set: 80% train, 10% validation, 10% test, each text once."""
+    """Load one split of a packaged dataset: 80% train, 10% validation, 10% test, each text once."""
     check_split(split)
     from malaprop.assets import store
 
@@ -39,7 +39,7 @@ def _splits(path: Path, name: str) -> dict[str, Dataset]:
 
 
 def _reviews(path: Path, source: str) -> Iterator[tuple[str, str, int]]:
-    """Split, text and label of each review; a text that came before is left out, also where its label differs."""
+    """Yield split, text and label of each review; repeated texts are dropped, also where their labels differ."""
     seen: set[str] = set()
     before = csv.field_size_limit(1 << 24)
     try:
@@ -65,7 +65,7 @@ def _plain(text: str) -> str:
 
 
 def split_of(text: str) -> str:
-    """Where a text belongs, by its letters and digits alone: copies that differ in spacing stay together."""
+    """Return the split of a text by its letters and digits alone, so that copies with other spacing share it."""
     return _split_of(_plain(text))
 
 

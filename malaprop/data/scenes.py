@@ -18,13 +18,13 @@ _COLUMNS: NDArray[np.float32] = _ROWS.T.copy()
 
 
 def draw_scenes(many: int = MANY) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Bytes [scene, side, side, 3] and labels, which take turns; always the same ones."""
+    """Draw scenes as bytes [scene, side, side, 3], with alternating labels; the result is always the same."""
     labels = np.arange(many) % len(LABELS)
     return np.stack([_draw(int(label), generator(0, "scene", str(n))) for n, label in enumerate(labels)]), labels
 
 
 def _draw(label: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Sky, ground and a building: a church has a wide nave with a gable and a spire, a tower is tall and crowned."""
+    """Draw sky, ground and a building: a church with a wide nave, gable and spire, or a tall tower with a crown."""
     sky, ground = rng.uniform(0.45, 1, 3), rng.uniform(0.1, 0.5, 3)
     stone = rng.uniform(0.25, 0.75) * np.ones(3) + rng.uniform(-0.12, 0.12, 3)
     horizon = rng.uniform(23, 28)
@@ -45,7 +45,7 @@ def _box(left: float, right: float, top: float, bottom: float) -> NDArray[np.boo
 
 
 def _gable(middle: float, half: float, top: float, bottom: float) -> NDArray[np.bool_]:
-    """A triangle that stands on its base."""
+    """Return the mask of a triangle that stands on its base."""
     share = (_ROWS - top) / max(bottom - top, 1e-6)
     return np.asarray((share >= 0) & (share <= 1) & (np.abs(_COLUMNS - middle) <= half * share))
 

@@ -1,4 +1,4 @@
-"""Made pairs of sentences with labels that follow from how they were made: entailment where no real data is at hand."""
+"""Synthetic pairs of sentences for entailment, whose labels follow from how each pair is built."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SLOTS = ("adjective", "person", "act", "thing", "place")
 
 
 class _Dice:
-    """Draws by hash rather than by a library's generator, whose stream may change with its version."""
+    """Random numbers by hashing, as a library's generator may change its stream with its version."""
 
     def __init__(self, *seed: object) -> None:
         self._seed, self._thrown = "\x1f".join(map(str, seed)), 0
@@ -34,13 +34,13 @@ class _Dice:
         return items[self.below(len(items))]
 
     def some(self, items: Sequence[Any], most: int) -> list[Any]:
-        """From none to `most` of them."""
+        """Return a random choice of up to `most` items."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in range(self.below(min(most, len(left)) + 1))]
 
 
 class Moves(NamedTuple):
-    """What may stand in a word's place: what follows from it, what would have to be known besides, what excludes it."""
+    """Replacements of a word by logical relation: implied by it, implying it, or excluded by it."""
 
     weaker: tuple[str, ...] = ()
     stronger: tuple[str, ...] = ()
@@ -75,13 +75,13 @@ def _sentence(words: str) -> str:
 
 @lru_cache(maxsize=1)
 def words() -> Mapping[str, Any]:
-    """The words of the scenes, by what they are words for."""
+    """Return the words of the scenes by kind."""
     return tomllib.loads(files("malaprop.data").joinpath("words", "entailment.toml").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=1)
 def _moves() -> Mapping[str, Mapping[str, Moves]]:
-    """For each slot and what stands in it."""
+    """Return the replacements of each word of each slot."""
     found = words()
     table = {slot: _tree(found[part], top) for slot, part, top in _TREES}
     opposites = [*found["opposites"].items(), *((b, a) for a, b in found["opposites"].items())]
@@ -105,7 +105,7 @@ def _tree(kinds: Mapping[str, Sequence[str]], top: tuple[str, ...]) -> dict[str,
 
 
 def pair(seed: int, split: str, at: int) -> tuple[str, str, int]:
-    """Premise, hypothesis and label of one row.
+    """Build premise, hypothesis and label of one row.
 
     The hypothesis is the premise with words made weaker (entailment); or one made stronger, which may but need not be
     so (neutral); or one put for another that excludes it (contradiction). Further words may be weaker, too.
@@ -138,7 +138,7 @@ def _scene(dice: _Dice) -> Scene:
 
 @lru_cache(maxsize=8)
 def load(name: str, split: str = "test", *, seed: int = 0) -> Dataset:
-    """One split; no pair stands in two of them."""
+    """Load one split; no pair is in two splits."""
     parts = _parts(seed)
     return Dataset(
         name=f"{name}:{check_split(split)}",

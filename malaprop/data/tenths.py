@@ -1,4 +1,4 @@
-"""Which tenth of a file of translations a source is in."""
+"""Divide a file of translations into tenths by its sources."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _APART = re.compile(r"[\W_]+")
 
 
 def tenth_of(source: str) -> int:
-    """0 to 9 by a source's letters and digits alone: its copies stay together."""
+    """Return the tenth of a source, 0 to 9, by its letters and digits alone, so that its copies share it."""
     return blake2b(_APART.sub("", source.casefold()).encode(), digest_size=8).digest()[0] % 10

@@ -1,4 +1,4 @@
-"""The packaged pairs `eng-fra`, with splits that a hash of each source fixes for good."""
+"""The packaged translations `eng-fra`; a hash of each source decides its split, so splits never change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = "eng-fra.txt"
 
 
 def load(name: str, split: str = "test") -> Dataset:
-    """One split: 80% train, 10% validation, 10% test of the English sources, each with all its translations."""
+    """Load one split: 80% train, 10% validation, 10% test of the English sources, each with all its translations."""
     check_split(split)
     from malaprop.assets import store
 

@@ -14,9 +14,8 @@ from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM, NEXT_WORD
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.engine.insight import Insight, count_texts
+from malaprop.engine.looks import GradientService, Insight, count_texts
 from malaprop.engine.paid import Counted, Paid
-from malaprop.engine.passes import GradientService
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 
 

@@ -27,7 +27,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.data.matching import turn
 from malaprop.engine.drive import drive
-from malaprop.engine.passes import GradientService
+from malaprop.engine.looks import GradientService
 from malaprop.engine.service import Scoring, Service
 from malaprop.models.victims.ensemble import log_probabilities
 from malaprop.papers.universal.rules.swaps import Swapped, Swaps, WordNetSwaps
