@@ -1,4 +1,4 @@
-"""malaprop attack: one recipe over a dataset."""
+"""malaprop attack: attack a dataset with one recipe."""
 
 from __future__ import annotations
 
@@ -73,11 +73,13 @@ class AttackRun:
         if self.defence == "none":
             return self.victim
         if not isinstance(self.victim, str):
-            raise SettingError("--defence stands before a victim that is named; wrap an object in Python")
+            raise SettingError(
+                "--defence wraps a victim given by name, and this one is a Python object; wrap it with mp.defend"
+            )
         return behind(self.defence, self.victim)
 
     @cached_property
-    def asked(self) -> Any:
+    def prompted_victim(self) -> Any:
         """The victim, with its prompt where it is a language model."""
         return self.prompting.equip(self.target, self.texts, self.reading.examples)
 
@@ -101,19 +103,27 @@ class AttackRun:
     def check(self) -> None:
         self.prompting.check((self.target,), self.texts.fields)
         self.conditions.check(self.where, self.attack)
-        assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
-        assert self.asked is not None
+        assert self.reading.examples is not None  # an error in the data should not wait for a model to load
+        assert self.prompted_victim is not None
 
     def plan(self) -> Iterator[Task]:
         attack, look = self.attack, "look at the victim"
-        yield check_victim_task(look, self.asked, self.conditions, (attack,), self.reading)
+        yield check_victim_task(look, self.prompted_victim, self.conditions, (attack,), self.reading)
         clean, limits = "", self.spending.limits
         if limits.bound and attack.together is None:
-            task = clean_task("the victim", look, self.asked, self.conditions, self.reading, limits, at=".")
+            task = clean_task("the victim", look, self.prompted_victim, self.conditions, self.reading, limits, at=".")
             clean = task.name
             yield task
         yield from attack_tasks(
-            attack.name, look, attack, self.asked, self.conditions, self.reading, at=".", vital=True, clean=clean
+            attack.name,
+            look,
+            attack,
+            self.prompted_victim,
+            self.conditions,
+            self.reading,
+            at=".",
+            vital=True,
+            clean=clean,
         )
 
     def gather(self, root: Path) -> RunFigures:
@@ -145,13 +155,13 @@ def attack(  # noqa: PLR0913 - users set them by name
     labels: Sequence[str] = (),
     **settings: Any,
 ) -> Outcomes:
-    """Attacks every example and gives the outcomes in the order of the examples, a list with `to_pandas()`.
+    """Attack every example and return the outcomes in the order of the examples, a list with `to_pandas()`.
 
     `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
     pairs, Examples, dictionaries, a DataFrame or a set of the `datasets` library. A label is a number of the victim's
     scores or a name, which is matched with the victim's names; `labels` are those names in the order of its scores, for
     a victim that does not know them. Further keywords are settings of the recipe. `engine="ray"` does the same work on
-    the cluster at `address`, or on one started on this machine for the time being.
+    the Ray cluster at `address`, or on a temporary one that it starts on this machine.
     """
     from malaprop.core.catalogue import unknown
     from malaprop.frame.runs import make_attack as api
@@ -161,7 +171,7 @@ def attack(  # noqa: PLR0913 - users set them by name
         raise unknown("engine", engine, ENGINES)
     if engine == "local":
         if address is not None or workers is not None:
-            raise SettingError("address and workers are for engine='ray'")
+            raise SettingError("address and workers need engine='ray', got engine='local'; leave them out")
         return api.attack(recipe, victim, examples, seed=seed, width=width, budget=budget, labels=labels, **settings)
     from malaprop.data.base import of
     from malaprop.frame.records.outcome import Outcomes

@@ -1,4 +1,4 @@
-"""malaprop check: the gate. The same attacks on the same texts as a baseline; is the model less robust than it was?"""
+"""malaprop check: repeat a baseline's attacks on the same texts and fail where the model is less robust."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Task
 
 LESS_ROBUST = 3  # the exit code
-# what a baseline settles: another value would be another test
+# options that must be those of the baseline: with another value the two runs could not be compared
 SUITE = (
     "attack", "n", "seed", "split", "text_column", "label_column", "fields", "labels", "budget", "goal", "keep",
     "quality",
 )  # fmt: skip
-ASKED = ("prompt", "shots", "label_words")  # may change, and may be what is tested
-BARS = {
+PROMPT_OPTIONS = ("prompt", "shots", "label_words")  # may differ from the baseline: a check may test a new prompt
+BARS = {  # the names of --min, and the row that each applies to; "" is each single attack
     "accuracy": "no attack",
     "clean-accuracy": "no attack",
     "accuracy-under-attack": "",
@@ -46,7 +46,7 @@ _AS_BASELINE = " As the baseline has it, if not given."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What a check compares with: how it was run, and every text's mark."""
+    """The runs that a check compares with: their settings, and for each text a digest and its marks under attack."""
 
     settings: Mapping[str, Any]
     digests: Mapping[str, str]
@@ -96,7 +96,7 @@ class Check:
     split: str | None = opt(None, "The part of the data." + _AS_BASELINE)
     labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE)
     cache: Path | None = opt(
-        Path("none"), "A file that keeps the victim's answers; none: they are asked anew.", free=True
+        Path("none"), "A file that keeps the victim's answers; none: the victim is queried anew.", free=True
     )
     width: int = width_option()
     prompting: Prompting = opt(Prompting())
@@ -110,7 +110,7 @@ class Check:
 
     @cached_property
     def inner(self) -> Audit:
-        """The audit that is run: the baseline's, with what was given."""
+        """The audit to run: the baseline's settings, overridden by the options given here."""
         held = {} if self.before is None else dict(self.before.settings)
         own = flat(self)
         given = {name: own[name] for name in (*SUITE, "victim", "data") if own.get(name) is not None}
@@ -118,14 +118,14 @@ class Check:
             if self.before is not None and name in given and show(given[name]) != show(held.get(name)):
                 there, here = show(held.get(name)), show(given[name])
                 raise SettingError(
-                    f"the baseline was run with {name} = {there!r}, and here it is {here!r}; leave out "
+                    f"the baseline was run with {name} = {there!r}, but this check has {here!r}; leave out "
                     f"--{name.replace('_', '-')}, or make another baseline"
                 )
         prompts = flat(self.prompting) if self.prompting.given else {}
         chosen: dict[str, Any] = {"attack": ("quick",), **held, **given, **prompts}
         for name in ("victim", "data"):
             if chosen.get(name) is None or "<" in str(show(chosen[name]))[:2]:
-                raise SettingError(f"--{name} is missing: the baseline holds none that a file can name; give it")
+                raise SettingError(f"--{name} is missing and the baseline was made from a Python object; give --{name}")
         audit = build(Audit, {name: value for name, value in chosen.items() if value is not None})
         return replace(
             audit, conditions=replace(audit.conditions, cache=self.cache, width=self.width), spending=self.spending,
@@ -152,10 +152,13 @@ class Check:
     def check(self) -> None:
         if self.baseline is None and not self.limits:
             raise SettingError(
-                "check compares: give --baseline FOLDER, or a bar such as --min accuracy-under-attack=0.3"
+                "check has nothing to compare with: give --baseline FOLDER, or a minimum such as "
+                "--min accuracy-under-attack=0.3"
             )
         if not 0 <= self.max_drop <= 1 or not 0 < self.alpha < 1:
-            raise SettingError(f"--max-drop is a share and --alpha a chance, got {self.max_drop:g} and {self.alpha:g}")
+            raise SettingError(
+                f"--max-drop must be from 0 to 1 and --alpha between 0 and 1, got {self.max_drop:g} and {self.alpha:g}"
+            )
         if self.before is not None:
             victims = list(dict.fromkeys(run.victim for run in self.before.runs))
             if len(victims) != len(self.inner.victim):
@@ -167,15 +170,15 @@ class Check:
         self.inner.check()
 
     def _compare_texts(self, known: Mapping[str, str]) -> None:
-        """Refuses a baseline of other texts, before anything is asked."""
+        """Refuse a baseline of other texts before the victim is queried."""
         from malaprop.frame.records.paired_texts import digest
 
         here = {example.id: digest(example.fields) for example in self.reading.examples}
         other = [id for id, one in known.items() if here.get(id) != one]
         if other:
             raise RecordError(
-                f"{self.baseline} is a baseline of other texts: {len(other)} of its {len(known)} are not among the "
-                f"{len(here)} of {self.reading.examples.name} (first {other[0]!r}); use the same --data or make another"
+                f"{self.baseline} is a baseline of other texts: {len(other)} of its {len(known)} texts are not among "
+                f"the {len(here)} of {self.reading.examples.name} (first {other[0]!r}); use the same --data or make another"
             )
 
     def plan(self) -> Iterator[Task]:
@@ -193,10 +196,12 @@ class Check:
         notes = []
         if tested := [row for row in rows if row.before is not None]:
             least = smallest_drop(len(digests), len(tested), max_drop=self.max_drop, alpha=self.alpha)
-            notes.append(f"with {len(digests)} texts a drop of {100 * least:.1f} points is the least that can be seen")
+            notes.append(
+                f"with {len(digests)} texts the smallest drop that can be detected is {100 * least:.1f} points"
+            )
             missing = len(self.before.digests if self.before else ()) - max(row.now.total for row in tested)
             notes += (
-                [f"{missing} texts of the baseline are not compared: they ended in an error, or were not done"]
+                [f"{missing} texts of the baseline are not compared: their attack ended in an error or was not run"]
                 if missing > 0
                 else []
             )
@@ -204,7 +209,11 @@ class Check:
         complete = len(now) == len(self._folders(root)) and all(
             run.complete and len(run.marks) == wanted for run in now
         )
-        kept = {name: value for name, value in flat(self.inner).items() if name in (*SUITE, *ASKED, "victim", "data")}
+        kept = {
+            name: value
+            for name, value in flat(self.inner).items()
+            if name in (*SUITE, *PROMPT_OPTIONS, "victim", "data")
+        }
         return CheckRecord(
             passed=complete and not any(row.worse for row in rows) and all(bar.passed for bar in bars),
             complete=complete, max_drop=self.max_drop,
@@ -214,10 +223,10 @@ class Check:
         )  # fmt: skip
 
     def _folders(self, root: Path) -> dict[Path, tuple[str, str]]:
-        """The run folders, with the names of victim and attack."""
+        """The run folders with the names of their victim and attack."""
         return {
             root / place / name: (place, attack.name)
-            for place in self.inner.places
+            for place in self.inner.victims_by_folder
             for name, attack in self.inner.suite.items()
         }
 
@@ -261,7 +270,7 @@ class Check:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a check.json, or of the runs below a folder."""
+    """Read a baseline from a check.json, or from the runs below a folder."""
     from malaprop.features.audit.check_record import CheckRecord
     from malaprop.frame.records.kinds import kind_of
     from malaprop.frame.records.store import find_runs
@@ -270,7 +279,7 @@ def read_baseline(path: Path) -> Baseline:
         record = kind_of(CheckRecord).read(path if path.is_file() else path / "check.json")
         return Baseline(settings=rename(Audit, record.settings), digests=record.digests, runs=record.runs)
     if not path.is_dir():
-        raise RecordError(f"--baseline {path} is no folder and no file; give what audit, attack or check wrote")
+        raise RecordError(f"--baseline {path} does not exist; give a folder that audit, attack or check wrote")
     folders = find_runs([path])
     if not folders:
         raise RecordError(f"--baseline {path} holds no runs; make one with malaprop audit --out {path}")
@@ -279,7 +288,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
-    """How the runs of a folder were made, from the study.toml there or above it."""
+    """Return the settings of the runs of a folder from the study.toml in it or above it."""
     place = next((one for one in (path, *path.absolute().parents[:2]) if (one / FILE).is_file()), None)
     if place is None:
         raise RecordError(f"--baseline {path} has no {FILE}; give a folder that audit, attack or check wrote")
@@ -292,15 +301,17 @@ def _read_settings(path: Path) -> dict[str, Any]:
         run = build(AttackRun, {name: value for name, value in held.items() if name in known})
         held |= {"attack": [run.attack], "victim": [run.target], "budget": None, "goal": None, "quality": None}
     elif command not in ("audit", "check"):
-        raise RecordError(f"--baseline {path} was written by {command}; give what audit, attack or check wrote")
+        raise RecordError(
+            f"--baseline {path} was written by {command}; give a folder that audit, attack or check wrote"
+        )
     if place.absolute() != path.absolute() and command == "audit":
         held["victim"] = [one for one in held["victim"] if slug(one) == path.name] or held["victim"]
     held = rename(Audit, held)
-    return {name: held[name] for name in (*SUITE, *ASKED, "victim", "data") if name in held}
+    return {name: held[name] for name in (*SUITE, *PROMPT_OPTIONS, "victim", "data") if name in held}
 
 
 def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict[str, str], tuple[MarkedRun, ...]]:
-    """Digests of all texts, and each run's marks; a run of which most examples ended in an error is refused."""
+    """Return the digests of all texts and each run's marks; raise where most examples of a run ended in an error."""
     from malaprop.frame.records.clean import FILE as CLEAN
     from malaprop.frame.records.clean import CleanAnswer
     from malaprop.frame.records.paired_texts import MarkedRun, digest, mark
@@ -333,14 +344,14 @@ def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict
 
 
 def _rename(runs: Sequence[MarkedRun], now: Sequence[MarkedRun]) -> list[MarkedRun]:
-    """The baseline's runs under the names that its victims have here: they are matched by their order."""
+    """Rename the victims of the baseline's runs as they are named now, matching them by their order."""
     here = list(dict.fromkeys(run.victim for run in now))
     names = dict(zip(dict.fromkeys(run.victim for run in runs), here, strict=False))
     return [replace(run, victim=names.get(run.victim, run.victim)) for run in runs]
 
 
 def _fill(row: CheckRow, root: Path, folders: Mapping[Path, tuple[str, str]]) -> CheckRow:
-    """The row with the words of the texts that newly break."""
+    """Return the row with the wording of its newly broken texts, as far as the report shows them."""
     from malaprop.features.audit.check_record import SHOWN
     from malaprop.frame.records.paired_texts import NewlyBroken
     from malaprop.frame.records.store import iter_outcomes
@@ -368,7 +379,7 @@ def check(
     min: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> Result:
-    """Tests a model as `malaprop check` does; `found.record.passed` says whether it is as robust as it has to be.
+    """Test a model as `malaprop check` does; `found.record.passed` says whether it is as robust as required.
 
     `victim` and `data` are what `mp.audit` takes; `baseline` is a folder or a check.json, `min` holds bars, such as
     {"accuracy-under-attack": 0.3}. Further keywords are options of the command.

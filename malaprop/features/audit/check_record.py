@@ -1,4 +1,4 @@
-"""What the gate found: every text's mark under every attack, compared with a baseline's and with bars."""
+"""The record of malaprop check: each text's mark under each attack, compared with a baseline and with minimums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 20  # texts that newly break, by attack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarResult:
-    """An absolute bar, and what was found for it."""
+    """A minimum that the user set, and the rate that was measured for it."""
 
     name: str
     bound: float
@@ -44,7 +44,7 @@ class CheckRecord(Record):
     runs: tuple[MarkedRun, ...] = ()
 
     def failures(self) -> list[str]:
-        """Why it did not pass, a line each."""
+        """Return a line for each reason why the check did not pass."""
         worse = [
             f"{row.victim}, {row.attack}: {_points(row.before)} at the baseline, {_points(row.now)} now; "
             f"{row.lost} texts newly break, {row.won} newly hold (p = {row.p:.2g})"
@@ -65,7 +65,7 @@ def _points(rate: Rate | None) -> str:
 
 
 def smallest_drop(texts: int, rows: int, *, max_drop: float, alpha: float) -> float:
-    """The smallest drop that can be seen: all changes are losses, and no other row drops."""
+    """Return the smallest drop that the test detects if every changed text is lost and no other row drops."""
     lost = 1
     while lost <= texts and (sign_test(lost, 0) >= alpha / max(1, rows) or lost / texts <= max_drop):
         lost += 1

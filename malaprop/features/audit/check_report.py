@@ -1,4 +1,4 @@
-"""What the gate found, for people and for the machines of continuous integration."""
+"""The record of malaprop check as a report section, terminal text, JUnit XML, Markdown, annotations and a badge."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from malaprop.frame.report.tables import DASH, bullets, card, lines_of, plain_ma
 
 NAMES = ("Victim", "Attack", "Baseline", "Now", "Newly break", "Newly hold", "p", "")
 _LEAD = (
-    "How many texts are answered rightly, before and now, on the same texts. Less robust is a row that drops by more "
-    "than {drop:.1%}, where the paired test says that this is no chance (p below {alpha:g}, corrected for many rows)."
+    "The share of the same texts that are classified correctly, at the baseline and now. A row is less robust if it "
+    "drops by more than {drop:.1%} and the paired test is significant (p below {alpha:g}, corrected for many rows)."
 )
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot carry
 _GREEN, _RED = "#2e7d32", "#c62828"
 
 
 def rows_of(record: CheckRecord) -> list[tuple[str, ...]]:
-    """A row for each victim and attack."""
+    """Return a table row for each victim and attack."""
     return [
         (
             row.victim, row.attack, short(row.before), short(row.now),
@@ -40,14 +40,14 @@ def _verdict(row: CheckRow) -> str:
 
 
 def headline(record: CheckRecord) -> str:
-    """The verdict in a line."""
+    """Return the verdict in one line."""
     if record.passed:
         return "passed: as robust as the baseline" if record.baseline else "passed: above every bar"
     return f"failed: {len(record.failures())} of {len(record.rows) + len(record.bars)} checks"
 
 
 def examples_of(row: CheckRow) -> list[str]:
-    """The first texts that newly break, with what breaks them."""
+    """Return the first newly broken texts, each with its adversarial text."""
     return [
         f"{one.id}: {one.text}" + (f" -> {one.adversarial}" if one.adversarial else " (wrong as it stands)")
         for one in row.broken[:SHOWN]
@@ -92,7 +92,7 @@ def body(records: Sequence[CheckRecord]) -> Markup:
 
 
 def junit(record: CheckRecord) -> str:
-    """A test case a row and a bar, as JUnit has them."""
+    """Return JUnit XML with a test case for each row and each minimum."""
     cases = []
     for row in record.rows:
         why = f"{row.lost} texts newly break, {row.won} newly hold, p = {row.p:.2g}" if row.worse else ""
@@ -121,7 +121,7 @@ def _quote(text: str) -> str:
 
 
 def markdown(record: CheckRecord) -> str:
-    """A page for a job's summary."""
+    """Return the Markdown page for the summary of a CI job."""
     lines = [
         f"### malaprop check: {headline(record)}",
         "",
@@ -140,12 +140,12 @@ def markdown(record: CheckRecord) -> str:
 
 
 def annotate(record: CheckRecord) -> list[tuple[str, str, str]]:
-    """Level, title and message of what a build should show beside its code."""
+    """Return level, title and message of the annotations that a CI job shows beside the code."""
     return [("error", "malaprop check", line) for line in record.failures()]
 
 
 def badge(record: CheckRecord) -> str:
-    """An SVG with the accuracy under attack of the weakest row, green where the gate passed."""
+    """Return an SVG badge with the accuracy under attack of the weakest row, green where the check passed."""
     under = [row.now for row in record.rows if row.attack != "no attack" and row.now.shown]
     worst = min(under, key=lambda rate: rate.value, default=None)
     said = ("n/a" if worst is None else f"{100 * worst.value:.0f}%") + (" passed" if record.passed else " failed")

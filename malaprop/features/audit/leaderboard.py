@@ -1,6 +1,6 @@
-"""malaprop study leaderboard: several victims under several attacks, ranked by what is left of their accuracy.
+"""malaprop study leaderboard: victims ranked by their accuracy under all of several attacks.
 
-The whole study is in this file: settings, tasks, record, and the section of a report that shows it.
+This file holds the whole study: settings, tasks, record, and the section of a report that shows it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 NAMES = ("Victim", "Accuracy", "Under all attacks")
-LEAD = "A text counts while no attack has broken it; texts on which an attack failed with an error are left out."
+LEAD = "A text counts if no attack succeeded on it; texts on which an attack ended in an error are left out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
-    """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
+    """Rank victims by their accuracy under all attacks: a text counts if no attack succeeded on it.
 
     The same --out resumes an interrupted run, and with more attacks.
 
@@ -83,11 +83,11 @@ class Leaderboard:
         assert all(map(self.attack, self.attacks))
 
     def plan(self) -> Iterator[Task]:
-        self.data()  # what is wrong with it is said once, before any victim is loaded
+        self.data()  # an error in the data is raised once, before any victim is loaded
         for name, spec in self.named.items():
             clean, at = f"clean/{name}", {"victim": spec}
             yield Task(
-                name=clean, work=self.examine, output=JsonFile(CorrectTexts), victims=at, holds=(name,),
+                name=clean, work=self.classify, output=JsonFile(CorrectTexts), victims=at, holds=(name,),
                 reads=self.read, optional=True,
             )  # fmt: skip
             for attack in self.attacks:
@@ -102,20 +102,22 @@ class Leaderboard:
     def read(self, inputs: Inputs) -> Inputs:
         return {**inputs, "data": self.data()}
 
-    def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
-        yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
+    def classify(self, worker: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
+        """Find the texts that the victim classifies correctly."""
+        yield find_correct_texts(worker.victim(inputs["victim"]), inputs["data"])
 
     def examples(self, name: str, inputs: Inputs) -> Dataset:
         from malaprop.data.matching import agree
 
         return agree(self.data(), inputs[f"clean/{name}"])
 
-    def run(self, attack: str, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        made, victim = self.attack(attack), inputs["victim"]
-        if missing := made.needs - set(inputs[f"clean/{name}"].offers):
+    def run(self, attack: str, name: str, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """Attack the victim's correctly classified texts, or skip where it lacks a capability that the attack needs."""
+        recipe, victim = self.attack(attack), inputs["victim"]
+        if missing := recipe.needs - set(inputs[f"clean/{name}"].offers):
             yield Skipped(f"needs {' and '.join(sorted(missing))}")
             return
-        yield from attack_share(desk, made, desk.victim(victim), share, seed=self.texts.seed, width=self.width)
+        yield from attack_share(worker, recipe, worker.victim(victim), share, seed=self.texts.seed, width=self.width)
 
     def gather(self, root: Path) -> LeaderboardRecord:
         found = {name: JsonFile(CorrectTexts).value(root / "clean" / name) for name in self.named}
@@ -127,7 +129,7 @@ class Leaderboard:
         return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
 
     def _entry(self, root: Path, name: str, seen: CorrectTexts) -> LeaderboardEntry:
-        """A text is known where no attack ended in an error on it, or one has broken it all the same."""
+        """Count one victim's texts; a text on which an attack ended in an error counts only if another succeeded."""
         found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
         runs = {attack: found[attack] for attack in found if attack not in why}
@@ -156,20 +158,20 @@ class Leaderboard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardEntry:
-    """One victim: accuracy on the texts as they are, under each attack, and under all of them; or why there is none."""
+    """One victim's accuracy on clean texts, under each attack and under all of them, or the reason why it has none."""
 
     victim: str
     clean: Rate | None = None
     under_all: Rate | None = None
     under: Mapping[str, Rate] = field(default_factory=dict)
     not_run: Mapping[str, str] = field(default_factory=dict)
-    errors: Mapping[str, str] = field(default_factory=dict)  # an attack: on how many texts it failed, and why
+    errors: Mapping[str, str] = field(default_factory=dict)  # by attack: how many texts ended in an error, and why
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardRecord(Record):
-    """The victims, best first."""
+    """The ranked victims, best first."""
 
     data: str
     texts: int
@@ -178,12 +180,12 @@ class LeaderboardRecord(Record):
 
     @property
     def errors(self) -> list[str]:
-        """A line a victim and attack that ended in an error on some texts."""
+        """A line for each victim and attack with errors on some texts."""
         return [f"{at} on {one.victim}: {why}" for one in self.entries for at, why in one.errors.items()]
 
 
 def rows_of(record: LeaderboardRecord, show: Callable[[Rate], str]) -> list[tuple[str, ...]]:
-    """A row a victim, best first."""
+    """Return a table row for each victim, best first."""
     return [
         (
             f"{rank}. {one.victim}", show(one.clean) if one.clean else one.reason,

@@ -1,4 +1,4 @@
-"""malaprop audit: a suite of attacks, a report card."""
+"""malaprop audit: attack victims with a suite of recipes and write a report card."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ ATTACKS = ("pwws", "textfooler", "deepwordbug", "typos", "homoglyph")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFigures:
-    """What the runs of an audit came to; `failed` says why of those that came to nothing."""
+    """The figures of each run of an audit; `failed` holds a line for each run without outcomes, with the reason."""
 
     folder: Path
     runs: tuple[RunFigures, ...]
     failed: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
-        """The summary, for programs."""
+        """Write the figures as summary.json, for programs."""
         whole = {"out": str(folder), "report": str(folder / "report.html"), **self.to_dict()}
         text = json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
         (folder / "summary.json").write_text(text, encoding="utf-8")
@@ -89,15 +89,15 @@ class Audit:
 
     @cached_property
     def suite(self) -> dict[str, Attack]:
-        """The attacks, by the names of their folders; one that is named twice runs once."""
+        """The attacks by the names of their folders; a recipe in two of the suites runs once."""
         from malaprop.attacks.recipes.suites import expand_suites, like_a_suite
         from malaprop.frame.runs.make_attack import make_attack
 
-        made: dict[str, Attack] = {}
+        attacks: dict[str, Attack] = {}
         _, texts, prompt = split_sides(self.texts.fields)
         for named in expand_suites(self.attacks):
             try:
-                base = self.conditions.apply(make_attack(named, _light(named)))
+                base = self.conditions.apply(make_attack(named, _lighten(named)))
             except SettingError:
                 if isinstance(named, str) and (near := like_a_suite(named)):
                     raise SettingError(
@@ -107,10 +107,10 @@ class Audit:
             both = [base] if texts or base.together is not None else []
             both += [on_prompt(base, self.prompting.panel)] if prompt and base.together is None else []
             for attack in both:
-                if slug(attack.name) in made:
+                if slug(attack.name) in attacks:
                     raise SettingError(f"two attacks are called {attack.name}; give them names that differ")
-                made[slug(attack.name)] = attack
-        return made
+                attacks[slug(attack.name)] = attack
+        return attacks
 
     @cached_property
     def reading(self) -> DataReading:
@@ -119,8 +119,8 @@ class Audit:
         return DataReading(selection=replace(self.texts, fields=rest), victims=self.victim, trains=trains)
 
     @property
-    def places(self) -> dict[str, Any]:
-        """The victims by the names of their folders, distinct also where two names are alike."""
+    def victims_by_folder(self) -> dict[str, Any]:
+        """The victims by the names of their folders; victims of the same name get numbered folders."""
         seen: Counter[str] = Counter()
         out = {}
         for victim in self.victim:
@@ -130,32 +130,32 @@ class Audit:
         return out
 
     @cached_property
-    def asked(self) -> dict[str, Any]:
+    def prompted_victims(self) -> dict[str, Any]:
         """The victims by the names of their folders, language models with their prompts."""
         texts, found = self.texts, self.reading.examples
-        return {place: self.prompting.equip(victim, texts, found) for place, victim in self.places.items()}
+        return {place: self.prompting.equip(victim, texts, found) for place, victim in self.victims_by_folder.items()}
 
     def check(self) -> None:
         if not self.attacks or not self.victim:
             raise SettingError("an audit needs at least one victim and one attack")
         self.prompting.check(self.victim, self.texts.fields)
         self.conditions.check(self.where, *self.suite.values())
-        assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
-        assert self.asked
+        assert self.reading.examples is not None  # an error in the data should not wait for a model to load
+        assert self.prompted_victims
 
     def plan(self) -> Iterator[Task]:
-        looks = {place: f"look at {place}" for place in self.places}
-        for place, victim in self.asked.items():
+        looks = {place: f"look at {place}" for place in self.victims_by_folder}
+        for place, victim in self.prompted_victims.items():
             yield attacking.check_victim_task(
                 looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading
             )
         cleans: dict[str, str] = {}
         limits = self.spending.limits
-        for place, victim in self.asked.items() if limits.bound else ():
+        for place, victim in self.prompted_victims.items() if limits.bound else ():
             clean = attacking.clean_task(place, looks[place], victim, self.conditions, self.reading, limits, at=place)
             cleans[place] = clean.name
             yield clean
-        for place, victim in self.asked.items():
+        for place, victim in self.prompted_victims.items():
             for name, attack in self.suite.items():
                 yield from attack_tasks(
                     f"{place}/{name}", looks[place], attack, victim, self.conditions, self.reading,
@@ -170,7 +170,7 @@ class Audit:
         found: list[RunFigures] = []
         failed: list[str] = []
         times = attacking.read_times(root)
-        for place, victim in self.places.items():
+        for place, victim in self.victims_by_folder.items():
             for name, attack in self.suite.items():
                 folder = root / place / name
                 if not (folder / RUN_FILE).is_file():  # a spending limit was reached before
@@ -202,15 +202,15 @@ def _count_done(run: RunFigures) -> int:
 
 
 def _name(thing: Any) -> str:
-    """What a victim is called: as it was typed, or as an object of Python calls itself."""
+    """Return the victim's name as typed, or the `name` or `__name__` of a Python object."""
     if isinstance(thing, (str, os.PathLike)):
         return os.fspath(thing)
     name = getattr(thing, "name", None) or getattr(thing, "__name__", None)
     return name if isinstance(name, str) else type(thing).__name__
 
 
-def _light(attack: Any) -> dict[str, Any]:
-    """Settings for recipes that ask tens of thousands of queries a text, so that a suite ends the same day."""
+def _lighten(attack: Any) -> dict[str, Any]:
+    """Return cheaper settings for recipes that need tens of thousands of queries a text, so that a suite ends soon."""
     if attack == "random":
         return {"trials": 1000, "stop": True}
     return {"vocabulary": 2000} if isinstance(attack, str) and attack.endswith(("-gr", "-ec")) else {}
@@ -228,13 +228,13 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Result:
-    """Attacks victims with a suite of recipes, as `malaprop audit` does, and gives the report card.
+    """Attack victims with a suite of recipes, as `malaprop audit` does, and return the report card.
 
     `victim` is what `mp.victim` takes (a function from texts to scores, a pipeline, a folder, a name), or a list of
     them; `data` is a name, a file, (text, label) pairs or a frame; `n` 0 takes all examples. `attack` names recipes and
     suites, or holds attacks; `attacks` is its old name. Further keywords are options of the command: seed, split,
     device, jobs, engine, measure, quiet.
-    Without `out` a temporary folder is used, which goes with the result.
+    Without `out` the files lie in a temporary folder, which is deleted with the result.
 
         found = mp.audit(predict, "reviews.csv", attack=["pwws", "typos"], n=50)
         found.show(); found.to_frame(); found.outcomes; found.report()

@@ -165,7 +165,7 @@ def _heat(victim: Victim, source: str | dict[str, str], label: int | None, other
 
 def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionSight]:
     """The text beside the one that --against gives or --attack finds; none where the attack fails."""
-    from malaprop.features.explain.compare_inside import compare_inside
+    from malaprop.features.explain.attention import compare_inside
 
     found = compare_inside(
         victim, asked.source, against=asked.against, attack=attack, seed=asked.seed, label=label,

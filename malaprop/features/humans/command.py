@@ -119,7 +119,7 @@ def serve(
     from malaprop.frame.web.extra import need_web
 
     need_web()
-    from malaprop.features.humans.hosting import host_study
+    from malaprop.features.humans.server import host_study
 
     if expose and host == "127.0.0.1":
         host = "0.0.0.0"  # noqa: S104 - what --expose asks for

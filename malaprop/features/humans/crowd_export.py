@@ -10,7 +10,7 @@ from pathlib import Path
 
 from malaprop.core.errors import RecordError
 from malaprop.core.files import partial_path, remove_partial_files
-from malaprop.features.humans.assignment import Turn
+from malaprop.features.humans.items import Turn
 from malaprop.features.humans.presentation import Parts, Shown, show
 from malaprop.features.humans.study import RatingStudy
 

@@ -10,11 +10,9 @@ from pathlib import Path
 
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
-from malaprop.features.humans.assignment import Turn, allot, people
-from malaprop.features.humans.checks import checks
-from malaprop.features.humans.ledger import moment
+from malaprop.features.humans.answer_writer import moment
+from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn, allot, checks, draw, people
 from malaprop.features.humans.questions import ASKED, NATURAL, Question, choose_questions
-from malaprop.features.humans.sampling import ORIGINAL, RatedItem, draw
 from malaprop.features.humans.sources import Sources, gather
 from malaprop.features.humans.study import Facts, Rater, create
 from malaprop.frame.web.tokens import new_token

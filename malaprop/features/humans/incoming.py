@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.assignment import Turn
-from malaprop.features.humans.ledger import GivenAnswer, enter, moment
+from malaprop.features.humans.answer_writer import GivenAnswer, enter, moment
+from malaprop.features.humans.items import Turn
 from malaprop.features.humans.presentation import show, to_stored
 from malaprop.features.humans.study import RatingStudy, connect, transaction
 

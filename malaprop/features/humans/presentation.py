@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from malaprop.features.humans.assignment import Turn
 from malaprop.features.humans.changes import Fields
+from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.questions import QUESTIONS, SCALE, SIDES, Question, choices
-from malaprop.features.humans.sampling import RatedItem
 
 Parts = tuple[tuple[str, str], ...]  # name of the field, empty where there is but one, and its text
 

@@ -10,6 +10,7 @@ from statistics import fmean, median
 
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.features.humans.agreement import alpha, alpha_interval
+from malaprop.features.humans.items import ORIGINAL, RatedItem
 from malaprop.features.humans.questions import Question
 from malaprop.features.humans.record import (
     Accuracy,
@@ -24,7 +25,6 @@ from malaprop.features.humans.record import (
     SystemDuel,
     Validity,
 )
-from malaprop.features.humans.sampling import ORIGINAL, RatedItem
 from malaprop.features.humans.significance import difference, product, sign_test
 from malaprop.features.humans.study import RaterAnswer, RatingStudy
 from malaprop.frame.records import Rate
@@ -262,3 +262,49 @@ def _validities(found: Sequence[Judged], study: RatingStudy) -> tuple[Validity, 
             adjusted = _estimate(product(success, kept))
             out.append(Validity(name=facts.name, success=success, kept=kept, adjusted=adjusted))
     return tuple(out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterProgress:
+    name: str
+    answered: int
+    total: int
+    right: int
+    checks: int
+    failing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Answers so far, by rater and by question, and how far raters agree; never which system leads."""
+
+    raters: tuple[RaterProgress, ...]
+    agreement: tuple[RaterAgreement, ...]
+    answered: int
+    total: int
+
+
+def progress(study: RatingStudy) -> Progress:
+    """Raters who fail the checks so far are left out of the agreement, as they will be of the scores."""
+    answers = study.answers()
+    given, seen = Counter(answer.rater for answer in answers), attention(study, answers)
+    raters = []
+    for id, rater in study.raters().items():
+        right, checks = seen.get(id, (0, 0))
+        total = len(study.turns.get(id, ())) or given[id]
+        failing = has_failed(right, checks, PASS_MARK)
+        raters.append(
+            RaterProgress(name=rater.name, answered=given[id], total=total, right=right, checks=checks, failing=failing)
+        )
+    out = frozenset(rater for rater, checks in seen.items() if has_failed(*checks, PASS_MARK))
+    found = judge_items(study, answers, out)
+    return Progress(
+        raters=tuple(raters),
+        agreement=tuple(
+            a
+            for q in study.facts.questions
+            for a in agreement(q, [j for j in found if j.item.question == q.name], study.facts.seed)
+        ),
+        answered=len(answers),
+        total=sum(rater.total for rater in raters),
+    )

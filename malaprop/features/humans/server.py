@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import csv
+import io
+import os
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from malaprop.core.errors import MalapropError
-from malaprop.features.humans.ledger import AnswerLedger, GivenAnswer
+from malaprop.core.errors import MalapropError, RecordError
+from malaprop.features.humans.answer_writer import AnswerWriter, GivenAnswer
 from malaprop.features.humans.presentation import show, to_shown, to_stored
-from malaprop.features.humans.progress import progress
+from malaprop.features.humans.score import progress
 from malaprop.features.humans.study import Rater, RatingStudy
 from malaprop.frame.web.middleware import RateBuckets, client_of
+from malaprop.frame.web.serving import bind, serve
 from malaprop.frame.web.site import Pages, SiteLimits, make_site
 from malaprop.frame.web.tokens import same_token, set_cookie
 
@@ -28,7 +33,7 @@ _BROKEN = "This link is not complete, or belongs to another study. Please open t
 _BUSY = "Too many requests at once. Please wait a moment and try again."
 
 
-def links(study: RatingStudy) -> dict[str, str]:
+def personal_links(study: RatingStudy) -> dict[str, str]:
     """Each rater's personal path, by name; raters who came in by import have none."""
     return {rater.name: f"/r/{rater.id}.{rater.secret}" for rater in study.raters().values() if rater.secret}
 
@@ -45,7 +50,7 @@ class Visit:
 class RatingDesk:
     """Knows the study and who may see what; raters are limited each for themselves, as many may share an address."""
 
-    def __init__(self, study: RatingStudy, ledger: AnswerLedger, pages: Pages) -> None:
+    def __init__(self, study: RatingStudy, ledger: AnswerWriter, pages: Pages) -> None:
         self.study, self.ledger, self.pages = study, ledger, pages
         self.raters = study.raters()
         self._raters = RateBuckets(rate=15, burst=60)
@@ -137,7 +142,7 @@ class RatingDesk:
 def make_app(path: Path) -> tuple[FastAPI, RatingStudy]:
     """The application that serves a study file, and the study it reads."""
     RatingStudy(path).close()  # what is no study is not touched
-    ledger = AnswerLedger(
+    ledger = AnswerWriter(
         path
     )  # before reading: it says whether answers can be written, and lets readers in beside them
     try:
@@ -217,3 +222,61 @@ async def _form(request: Request) -> dict[str, str]:
         return {name: values[0] for name, values in parse_qs(body, max_num_fields=20).items()}
     except ValueError:
         raise HTTPException(400, "This request is not what the page expects. Please reload the page.") from None
+
+
+FEW = 20  # links shown on the terminal; beyond, a file serves better
+
+
+def host_study(
+    path: Path,
+    *,
+    host: str,
+    port: int,
+    expose: bool,
+    links: Path | None,
+    url: str | None = None,
+    secrets: bool = True,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serves until stopped. The port is taken first, so that one in use is found before anything is opened.
+
+    `url` is how raters reach it, where that is not the address itself. Without `secrets`, links and token are not said.
+    """
+    opened = bind(host, port, expose=expose)
+    try:
+        app, study = make_app(path)
+    except BaseException:
+        opened.close()
+        raise
+    number = opened.getsockname()[1]
+    base = url.rstrip("/") if url is not None else _address(host, number)
+    personal = {name: base + link for name, link in personal_links(study).items()}
+    if links is not None:
+        _write_links(links, personal)
+        say(f"links: {links} ({len(personal)} raters; whoever has a link can answer under it)")
+    elif secrets:
+        for name, link in list(personal.items())[:FEW]:
+            say(f"{name}: {link}")
+        if len(personal) > FEW:
+            say(f"and {len(personal) - FEW} more; --links FILE writes them all")
+    if secrets:
+        say(f"progress: {base}/admin with the token {study.facts.admin}")
+    serve(app, host=host, port=port, expose=expose, say=say, listening=opened)
+
+
+def _address(host: str, port: int) -> str:
+    """The address for links; that of all interfaces is nobody's, so the machine's name stands for it."""
+    name = gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+    return f"http://{name}:{port}"
+
+
+def _write_links(path: Path, personal: dict[str, str]) -> None:
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(("rater", "link"))
+    rows.writerows(personal.items())
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(out.getvalue())
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another place for --links") from None

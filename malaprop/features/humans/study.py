@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.assignment import Turn
+from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.questions import QUESTIONS, Question, choose_questions
-from malaprop.features.humans.sampling import RatedItem
 from malaprop.features.humans.sources import System
 
 APPLICATION = 0x4D4C5048  # marks a SQLite file as one of ours

@@ -16,10 +16,9 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError
 from malaprop.core.score import winner
 from malaprop.features.playground import attack_stream as tries
-from malaprop.features.playground.attention import SHOWN, attention_of
 from malaprop.features.playground.error_messages import BusyError, ShownError, describe_error
 from malaprop.features.playground.input_checks import EXPLAINED, WORDS, GivenText, cut, name_of, number_of, text_of
-from malaprop.features.playground.jobs import importance_of, scores_of, substitutes_at, weights
+from malaprop.features.playground.jobs import SHOWN, attention_of, importance_of, scores_of, substitutes_at, weights
 from malaprop.features.playground.victim_thread import VictimThread, VictimThreadJob
 from malaprop.features.playground.victims import FIRST, PlaygroundVictims
 from malaprop.frame.web.middleware import client_of

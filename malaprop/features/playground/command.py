@@ -61,8 +61,7 @@ def serve_playground(asked: ServeCommand) -> None:
     specs, texts, quiet = asked.victim, asked.texts, asked.quiet
     with bind(asked.host, asked.port, expose=asked.expose) as listening:  # first: a port in use should not wait
         from malaprop.features.playground.app import make_app
-        from malaprop.features.playground.preload import warm_up
-        from malaprop.features.playground.victims import PlaygroundVictims
+        from malaprop.features.playground.victims import PlaygroundVictims, warm_up
         from malaprop.frame.runs.victims import victim as open_victim
 
         try:

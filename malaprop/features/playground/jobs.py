@@ -3,26 +3,94 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import exp
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from malaprop.attacks.attack import Attack, Ending
-from malaprop.core.ask import Ask, Steps
+from malaprop.attacks.trial import WATCH, Trial
+from malaprop.core.ask import Ask, Steps, relay
 from malaprop.core.capability import Capability, check
 from malaprop.core.example import Example
-from malaprop.core.score import Floats
+from malaprop.core.score import Floats, winner
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.service import Tally
 from malaprop.features.explain.importance import Importance, Substitutes, explaining
 from malaprop.features.playground.error_messages import remove_paths
 from malaprop.features.playground.victim_thread import Make, VictimThread
-from malaprop.features.playground.watch import Tell, plain_edit, watch_attack
-from malaprop.frame.records.outcome import Outcome, to_plain
+from malaprop.frame.records.outcome import Edit, Outcome, edits_between, to_plain
+from malaprop.frame.report.diff import show_unseen
 from malaprop.frame.runs.local import outcome, start_attack
+
+if TYPE_CHECKING:
+    from malaprop.models.inside import Maps, WordAttention
+
+
+Tell = Callable[[str, dict[str, Any]], None]  # the kind of event, and what it holds
+EVERY = 0.08  # seconds between two notes on how far it is
+MOST = 400  # steps that are told; a population can get better without end
+
+
+def watch_attack(steps: Steps[Ending], tell: Tell) -> Steps[Ending]:
+    """The same attack, asking the same; `tell` hears of every better text and, now and then, of the queries."""
+    watcher = _Watcher(tell)
+
+    def answer(ask: Ask) -> Steps[list[Any]]:
+        watcher.asks(ask)
+        return (yield ask)
+
+    def begin(steps: Steps[Ending]) -> Ask:
+        token = WATCH.set(watcher.held)
+        try:
+            return next(steps)
+        finally:
+            WATCH.reset(token)
+
+    return relay(steps, answer, begin=begin)
+
+
+class _Watcher:
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+        self.trial: Trial | None = None
+        self.steps, self.last = 0, 0.0
+
+    def held(self, trial: Trial) -> None:
+        self.trial = trial
+        self.steps += 1
+        if self.steps <= MOST:
+            self.tell("step", step(trial))
+
+    def asks(self, ask: Ask) -> None:
+        now = perf_counter()
+        if now - self.last < EVERY:
+            return
+        self.last = now
+        self.tell("asking", {"asked": 0 if self.trial is None else self.trial.asked, "of": ask.service})
+
+
+def step(trial: Trial) -> dict[str, Any]:
+    """The text that an attack holds, as its edits."""
+    held = trial.held
+    assert held is not None, "it is told once something is held"
+    return {
+        "asked": trial.asked,
+        "edits": [plain_edit(edit) for edit in edits_between(trial.origin, held.text)],
+        "scores": held.answer.tolist(),
+        "prediction": winner(held.answer),
+        "reached": held.reached,
+    }
+
+
+def plain_edit(edit: Edit) -> dict[str, Any]:
+    """As in the records, with characters that nobody sees by their numbers."""
+    before, after = show_unseen(edit.before), show_unseen(edit.after)
+    return {"field": edit.field, "slot": edit.slot, "op": edit.op, "from": before, "to": after}
 
 
 def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
@@ -97,3 +165,40 @@ def describe_ending(made: Outcome, *, victim: str, recipe: str) -> dict[str, Any
         "prediction": None if final is None else final.prediction,
         "record": json.dumps(whole, ensure_ascii=True, separators=(",", ":")),
     }
+
+
+SHOWN = 60  # words of a text whose map is drawn
+_HEADS = 12  # more heads than these over all layers are shown as the mean of each layer
+
+
+def attention_of(desk: VictimThread, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
+    """The maps of one text; it asks no service, so it is done between two rounds of the desk."""
+    check("the attention map", (Capability.ATTENTION,), desk.name, desk.victim.offers)
+    looks: WordAttention = desk.victim.parts[Capability.ATTENTION]
+
+    def steps(table: Words, owner: int) -> Steps[dict[str, Any]]:
+        yield from ()  # a generator like its siblings, though it asks nothing
+        text = Text.of(fields, table, owner)
+        return {"words": text.strings, "maps": name_heads(looks.words(text), text.strings)}
+
+    return steps
+
+
+def name_heads(maps: Maps, words: list[str]) -> list[dict[str, Any]]:
+    """The mean of all first, then every head, or the mean of every layer where there are many."""
+    queries = words if maps.shape[2] > 1 else ["the whole text"]
+    layers, heads = maps.shape[:2]
+    shown = [("all layers", maps.mean((0, 1)))] if layers * heads > 1 else []
+    if layers * heads <= _HEADS:
+        many = layers * heads > 1
+        shown += [
+            (f"layer {i + 1}, head {j + 1}" if many else "attention", maps[i, j])
+            for i in range(layers)
+            for j in range(heads)
+        ]
+    else:
+        shown += [(f"layer {i + 1}, all heads", maps[i].mean(0)) for i in range(layers)]
+    return [
+        {"name": name, "queries": queries, "weights": np.round(one.astype(np.float64), 3).tolist()}
+        for name, one in shown
+    ]

@@ -20,14 +20,14 @@ def _check_translator(asked: TrainingRequest) -> None:
 
 def _read_pairs(asked: TrainingRequest) -> Inputs:
     from malaprop.data.base import load
-    from malaprop.features.translation.models.pairs import parts
+    from malaprop.features.translation.models.train import parts
 
     return {"pairs": parts(load, asked.texts.name)}
 
 
 def _train_translator(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
+    from malaprop.features.translation.models.fit import TranslationEpoch
     from malaprop.features.translation.models.train import train
-    from malaprop.features.translation.models.training import TranslationEpoch
 
     def listen(epoch: TranslationEpoch) -> None:
         scored = f", held-out BLEU {epoch.bleu:.2f}" if epoch.bleu >= 0 else ""

@@ -182,8 +182,8 @@ class Changes:
         )  # fmt: skip
 
     def look(self, run: str, target: Target, desk: WorkerContext, inputs: Inputs) -> Iterator[TranslationSights]:
-        from malaprop.features.translation.attention_examples import sights
         from malaprop.features.translation.record import TranslationSights
+        from malaprop.features.translation.summary import sights
 
         yield TranslationSights(tuple(sights(run, target.load(desk, inputs["victim"]), inputs[run], self.maps)))
 
@@ -301,7 +301,7 @@ class TranslateTypos:
         yield self.target.task("typos", self.victim, self.misspell)
 
     def misspell(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        from malaprop.features.translation.attacks.typo import NaturalTypos
+        from malaprop.features.translation.attacks.sweep import NaturalTypos
 
         translator = self.target.load(desk, inputs["victim"])
         about = {"kind": "typos", **({"typos": self.typos} if self.typos > 1 else {})}

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
+from malaprop.features.translation.models.translator import Translator
+from malaprop.features.translation.models.victim import OwnTranslator
+from malaprop.features.translation.record import (
+    Bleu,
+    TranslationMap,
+    TranslationRecord,
+    TranslationRun,
+    TranslationSight,
+)
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.run import Run, is_translation
 from malaprop.frame.records.store import find_runs, read_outcomes
 from malaprop.frame.records.summary import Rate
 from malaprop.models import bleu
+
+if TYPE_CHECKING:
+    from malaprop.features.translation.models.decoding import Look
 
 
 def gather(folders: Iterable[Path]) -> TranslationRecord:
@@ -69,3 +82,25 @@ def _bleus(tried: Sequence[Outcome], seed: int) -> tuple[Bleu, Bleu, Bleu] | tup
 def _interval(value: float, drawn: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Bleu:
     low, high = np.percentile(drawn, [2.5, 97.5])
     return Bleu(round(value, 4), round(float(low), 4), round(float(high), 4))
+
+
+def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], most: int) -> list[TranslationSight]:
+    """The first successes by id; none of a victim that shows no attention."""
+    if not isinstance(translator, OwnTranslator):
+        return []
+    won = sorted((o for o in outcomes if o.status == "success"), key=lambda o: o.id)
+    return [_sight(attack, translator, outcome) for outcome in islice(won, most)]
+
+
+def _sight(attack: str, translator: OwnTranslator, outcome: Outcome) -> TranslationSight:
+    assert outcome.adversarial is not None
+    sides = outcome.original.fields, outcome.adversarial.fields
+    before, after = (_map(translator.look(side["source"], side["translation"])) for side in sides)
+    pairs = enumerate(zip(before.source, after.source, strict=False))
+    changed = tuple(i for i, (a, b) in pairs if a != b)
+    return TranslationSight(attack=attack, victim=translator.name, before=before, after=after, changed=changed)
+
+
+def _map(found: Look) -> TranslationMap:
+    weights = tuple(tuple(round(float(value), 4) for value in row) for row in found.weights)
+    return TranslationMap(source=found.source, output=found.output, weights=weights)

@@ -6,13 +6,12 @@ import pytest
 from tiny_study import two_runs, write_finds, write_turns
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.assignment import Turn
+from malaprop.features.humans.answer_writer import GivenAnswer, enter
 from malaprop.features.humans.crowd_export import write_label_studio
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.ledger import GivenAnswer, enter
+from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn
 from malaprop.features.humans.presentation import show
 from malaprop.features.humans.report import terminal
-from malaprop.features.humans.sampling import ORIGINAL, RatedItem
 from malaprop.features.humans.score import score
 from malaprop.features.humans.study import RatingStudy, connect, transaction
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tiny_study import SYNONYM, TEXTS, TYPO, item, two_runs, write_run
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.features.humans.assignment import allot, people
 from malaprop.features.humans.export import Design, export
+from malaprop.features.humans.items import ORIGINAL, allot, people
 from malaprop.features.humans.questions import QUESTIONS
-from malaprop.features.humans.sampling import ORIGINAL
 from malaprop.features.humans.sources import LONGEST
 from malaprop.features.humans.study import RatingStudy
 

@@ -10,7 +10,7 @@ import rating_load
 from tiny_study import item, write_study
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.ledger import AnswerLedger, GivenAnswer
+from malaprop.features.humans.answer_writer import AnswerWriter, GivenAnswer
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def stored(path):
 
 
 def test_those_who_wait_share_a_commit(study):
-    ledger = AnswerLedger(study)
+    ledger = AnswerWriter(study)
     commits = 0
     real = ledger._commit
 
@@ -46,7 +46,7 @@ def test_those_who_wait_share_a_commit(study):
 
 
 def test_a_promise_kept_is_in_the_file_before_anyone_closes_it(study):
-    ledger = AnswerLedger(study)
+    ledger = AnswerWriter(study)
     assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
     assert stored(study) == [(1, 1, "1")]
     assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "same"
@@ -57,7 +57,7 @@ def test_a_promise_kept_is_in_the_file_before_anyone_closes_it(study):
 
 
 def test_who_leaves_before_the_promise_is_kept_stops_nobody(study):
-    ledger = AnswerLedger(study)
+    ledger = AnswerWriter(study)
     left = ledger.put(GivenAnswer(1, 1, "1"))
     assert not left.cancel()
     assert ledger.put(GivenAnswer(1, 2, "1")).result(10) == "saved"
@@ -67,7 +67,7 @@ def test_who_leaves_before_the_promise_is_kept_stops_nobody(study):
 
 def test_what_cannot_be_written_is_told_to_who_waits_and_the_rest_goes_on(study, monkeypatch):
     monkeypatch.setattr("malaprop.features.humans.study.WAIT", 0.1)
-    ledger = AnswerLedger(study)
+    ledger = AnswerWriter(study)
     other = sqlite3.connect(study, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(RecordError, match="locked"):
@@ -80,9 +80,9 @@ def test_what_cannot_be_written_is_told_to_who_waits_and_the_rest_goes_on(study,
 
 def test_a_read_only_study_is_refused(study, monkeypatch):
     base = sqlite3.connect(f"{study.as_uri()}?mode=ro", uri=True, isolation_level=None)
-    monkeypatch.setattr("malaprop.features.humans.ledger.connect", lambda path, write: base)
+    monkeypatch.setattr("malaprop.features.humans.answer_writer.connect", lambda path, write: base)
     with pytest.raises(RecordError, match=r"cannot be written.*copy"):
-        AnswerLedger(study)
+        AnswerWriter(study)
 
 
 def test_a_few_people_and_one_kill(tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ def site(path):
     with TestClient(
         app, base_url="http://127.0.0.1", follow_redirects=False, headers={"accept": "text/html"}
     ) as client:
-        client.study, client.links = study, server.links(study)
+        client.study, client.links = study, server.personal_links(study)
         yield client
 
 
@@ -209,7 +209,7 @@ def test_headers_and_escaping(tmp_path):
     export([runs], tmp_path / "study.db", Design(ask=("meaning", "label"), checks=0, raters=1))
     app, study = server.make_app(tmp_path / "study.db")
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
-        (link,) = server.links(study).values()
+        (link,) = server.personal_links(study).values()
         for place in (1, 2):
             page = client.get(f"{link}/{place}")
             assert "<script>window" not in page.text
@@ -236,7 +236,7 @@ def test_a_study_that_cannot_be_written_is_told_at_the_start(impatient, path):
 def test_after_the_server_the_study_is_one_plain_file(path, tmp_path):
     app, study = server.make_app(path)
     with TestClient(app, base_url="http://127.0.0.1") as client:
-        client.post(f"{server.links(study)['r1']}/1", data={"answer": "1"})
+        client.post(f"{server.personal_links(study)['r1']}/1", data={"answer": "1"})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["runs", "study.db"]
     with RatingStudy(path) as again:
         assert len(again.answers()) == 1

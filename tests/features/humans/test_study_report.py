@@ -7,7 +7,7 @@ import re
 import pytest
 from tiny_study import item, two_runs, write_study
 
-from malaprop.features.humans.sampling import ORIGINAL
+from malaprop.features.humans.items import ORIGINAL
 from malaprop.features.humans.score import score
 from malaprop.features.humans.study import RatingStudy
 from malaprop.frame.report.page import write_report

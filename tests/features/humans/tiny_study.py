@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from malaprop.core.png import address
-from malaprop.features.humans.assignment import Turn
-from malaprop.features.humans.ledger import GivenAnswer, enter
-from malaprop.features.humans.sampling import RatedItem
+from malaprop.features.humans.answer_writer import GivenAnswer, enter
+from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.sources import System
 from malaprop.features.humans.study import Facts, Rater, connect, create, transaction
 from malaprop.frame.records import Outcome, Run, Side, Status, Writer

@@ -25,9 +25,8 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.text import Text
 from malaprop.data.base import Dataset
 from malaprop.features.playground.app import make_app
-from malaprop.features.playground.attention import name_heads
-from malaprop.features.playground.preload import warm_up
-from malaprop.features.playground.victims import PlaygroundVictims
+from malaprop.features.playground.jobs import name_heads
+from malaprop.features.playground.victims import PlaygroundVictims, warm_up
 from malaprop.frame.records.outcome import compare_key, from_json
 from malaprop.frame.web.site import SiteLimits
 

@@ -18,8 +18,7 @@ from live_site import live
 
 from malaprop.data.base import Dataset
 from malaprop.features.playground.app import make_app
-from malaprop.features.playground.preload import warm_up
-from malaprop.features.playground.victims import PlaygroundVictims
+from malaprop.features.playground.victims import PlaygroundVictims, warm_up
 from malaprop.frame.records.outcome import from_json
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

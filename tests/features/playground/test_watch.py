@@ -9,8 +9,8 @@ import toy
 
 from malaprop.attacks.trial import WATCH
 from malaprop.core.text import Words
-from malaprop.features.playground import watch
-from malaprop.features.playground.watch import plain_edit, watch_attack
+from malaprop.features.playground import jobs as watch
+from malaprop.features.playground.jobs import plain_edit, watch_attack
 from malaprop.frame.records.outcome import Edit
 
 TEXT = "a good film and a great plot"

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from malaprop.features.translation.models.pairs import Pair, Parts
-from malaprop.features.translation.models.train import train
+from malaprop.features.translation.models.train import Pair, Parts, train
 from tests.features.translation.small_translators import PAIRS
 
 SETTINGS = {

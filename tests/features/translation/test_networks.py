@@ -7,8 +7,8 @@ import torch
 
 from malaprop.core.errors import SettingError
 from malaprop.features.translation.models import lstm, transformer
-from malaprop.features.translation.models.beam import beam_search
 from malaprop.features.translation.models.checkpoint import network
+from malaprop.features.translation.models.decoding import beam_search
 from malaprop.features.translation.models.subwords import BOS, EOS, PAD
 
 SHAPES = {

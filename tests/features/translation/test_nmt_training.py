@@ -10,10 +10,10 @@ import torch
 
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.tenths import tenth_of
-from malaprop.features.translation.models import checkpoint, training
-from malaprop.features.translation.models.pairs import pairs_of, parts
-from malaprop.features.translation.models.train import settings_of, train, words_of
-from malaprop.features.translation.models.training import PairRows
+from malaprop.features.translation.models import checkpoint
+from malaprop.features.translation.models import fit as training
+from malaprop.features.translation.models.fit import PairRows
+from malaprop.features.translation.models.train import pairs_of, parts, settings_of, train, words_of
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.training.folder import check_target
 from tests.features.translation.conftest import COMMON, SETTINGS, toy_parts

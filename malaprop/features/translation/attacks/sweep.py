@@ -16,9 +16,10 @@ from malaprop.core.score import Floats, best, ranked
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.features.translation.attacks.goals import Seen, TranslationGoal
-from malaprop.features.translation.attacks.replacements import SourceReplacements
+from malaprop.features.translation.attacks.replacements import SourceReplacements, Typos
 from malaprop.features.translation.models.translator import Hint
 from malaprop.frame.records.outcome import Queries, Status
+from malaprop.models import bleu
 
 SLACK = 1e-3  # log-probabilities of a batch differ by about 1e-5 in float32
 _VERIFIED = 5  # successes that are asked again before the attack moves on
@@ -216,3 +217,47 @@ class WordSweep:
 
 def _string(text: Text) -> str:
     return text.values()[0]
+
+
+_ALL = 1_000  # misspellings of a word that may be drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NaturalTypos:
+    """Misspells `typos` words of a sentence, one if nobody says more, or as many as people are known to misspell.
+
+    A sentence is broken where its BLEU falls; one without such a word is skipped.
+    """
+
+    typos: int = 1
+    replacements: SourceReplacements = field(default_factory=Typos)
+
+    def __post_init__(self) -> None:
+        if self.typos < 1:
+            raise SettingError(f"typos is how many words of a sentence are misspelt, at least 1, got {self.typos}")
+
+    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
+        count = Count()
+        origin = Text.of({"source": case.source}, table, owner)
+        rng = generator(seed, case.id, "typo")
+        able = {slot: self.replacements.of(word, rng, _ALL) for slot, word in enumerate(origin.strings)}
+        slots = [slot for slot, wrong in able.items() if wrong]
+        try:
+            (first,) = yield Ask("translate", count.add([case.source]))
+            if not slots:
+                why = "no word of the source has a known misspelling"
+                return SweepEnding("skipped", origin, None, first, reason=why, spent=count.spent)
+            final = origin
+            for _ in range(min(self.typos, len(slots))):
+                slot = slots.pop(int(rng.integers(len(slots))))
+                final = final.put(slot, able[slot][int(rng.integers(len(able[slot])))])
+            (last,) = yield Ask("translate", count.add(final.values()))
+            before, after = (bleu.sentence(out, case.reference) for out in (first, last))
+            broken = after < before
+            if broken:
+                (last,) = yield Ask("verify", list(final.values()))
+                count.verified += 1
+                broken = bleu.sentence(last, case.reference) < before
+        except ServiceFailed as failed:
+            return SweepEnding("error", reason=str(failed), spent=count.spent)
+        return SweepEnding("success" if broken else "failed", origin, final, first, last, count.spent)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Int
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from malaprop.features.translation.models.beam import beam_search
-from malaprop.features.translation.models.subwords import PAD, SubWords
+from malaprop.features.translation.models.network import TranslationNetwork
+from malaprop.features.translation.models.subwords import BOS, EOS, PAD, UNK, SubWords
 
 BATCH = {"cpu": 4096, "cuda": 65_536}  # pieces of sources decoded together, beams included
 
@@ -63,3 +65,79 @@ def side_by_side(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "batch slot
     ids = np.full((len(rows), int(lengths.max())), PAD)
     ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
     return torch.from_numpy(ids), torch.from_numpy(lengths)
+
+
+@torch.inference_mode()
+def beam_search(
+    model: TranslationNetwork,
+    ids: Int[Tensor, "batch slot"],
+    lengths: Int[Tensor, " batch"],
+    *,
+    width: int = 5,
+    limit: int = 200,
+) -> list[list[int]]:
+    """The pieces of the best translation of each source, end mark left out.
+
+    A row ends at twice its source and ten pieces more, or at the limit. What has ended competes with what goes on by
+    the plain sum of log-probabilities; at the end the mean a piece decides.
+    """
+    batch, device = len(ids), ids.device
+    most = (2 * lengths + 10).clamp(max=limit).to(device)[:, None]
+    state = model.start(model.encode(ids, lengths).repeated(width))
+    last = torch.full((batch * width,), BOS, device=device)
+    sums = torch.full((batch, width), -torch.inf, device=device)
+    sums[:, 0] = 0.0  # all beams begin alike: only one may branch
+    tokens = torch.empty(batch, width, 0, dtype=torch.int64, device=device)
+    ended = torch.zeros(batch, width, dtype=torch.bool, device=device)
+    offset = torch.arange(batch, device=device)[:, None] * width
+    for step in range(1, int(most.max()) + 1):
+        logits, state = model.step(state, last)
+        gains = logits.float().log_softmax(-1).view(batch, width, -1)
+        gains[..., [PAD, BOS, UNK]] = -torch.inf
+        forced = (step >= most) & ~ended
+        gains = gains.masked_fill(forced[..., None] & (torch.arange(gains.shape[-1], device=device) != EOS), -torch.inf)
+        gains = gains.masked_fill(ended[..., None], -torch.inf)
+        gains[..., PAD].masked_fill_(ended, 0.0)
+        sums, place = (sums[..., None] + gains).flatten(1).topk(width)
+        origin, token = place // gains.shape[-1], place % gains.shape[-1]
+        tokens = torch.cat([tokens.gather(1, origin[..., None].expand_as(tokens)), token[..., None]], -1)
+        ended = ended.gather(1, origin) | (token == EOS)
+        if bool(ended.all()):
+            break
+        state = model.reorder(state, (offset + origin).flatten())
+        last = token.flatten()
+    winner = (sums / (tokens != PAD).sum(-1)).argmax(1)
+    rows = tokens[torch.arange(batch, device=device), winner].tolist()
+    return [[i for i in row if i not in (PAD, EOS)] for row in rows]
+
+
+class Look(NamedTuple):
+    """A row an output word, a column a source word; what goes to the end mark is missing from a row's sum."""
+
+    source: tuple[str, ...]
+    output: tuple[str, ...]
+    weights: NDArray[np.float32]
+
+
+@torch.inference_mode()
+def look(model: nn.Module, subwords: SubWords, source: str, output: str) -> Look:
+    """Sub-words of a source word are summed, those of an output word averaged."""
+    device, limit = device_of(model), limit_of(model)
+    ids = cut_pieces(subwords.ids(source), limit)
+    before = [BOS, *subwords.ids(output)[:-2]][:limit]
+    memory = model.encode(torch.tensor([ids], device=device), torch.tensor([len(ids)]))  # type: ignore[operator]
+    found = model.attention(memory, torch.tensor([before], device=device))[0].float().cpu().numpy()  # type: ignore[operator]
+    rows, columns = (_ends(subwords.counts(text), most) for text, most in ((output, len(before)), (source, len(ids))))
+    summed = np.stack([found[:, a:b].sum(1) for a, b in columns], 1) if columns else found[:, :0]
+    mean = [summed[a:b].mean(0) for a, b in rows]
+    return Look(
+        tuple(source.split()[: len(columns)]),
+        tuple(output.split()[: len(rows)]),
+        np.stack(mean) if mean else np.zeros((0, len(columns)), np.float32),
+    )
+
+
+def _ends(counts: list[int], most: int) -> list[tuple[int, int]]:
+    """The pieces of each word, as far as they were read."""
+    cuts = pairwise([0, *accumulate(counts)])
+    return [(a, min(b, most)) for a, b in cuts if a < min(b, most)]

@@ -14,8 +14,8 @@ from malaprop.core.score import Floats
 from malaprop.features.translation.models.translator import Hint, Translator
 
 if TYPE_CHECKING:
+    from malaprop.features.translation.models.decoding import Look
     from malaprop.features.translation.models.guide import Guide
-    from malaprop.features.translation.models.looking import Look
     from malaprop.features.translation.models.subwords import SubWords
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -59,7 +59,7 @@ class OwnTranslator:
 
     def look(self, source: str, output: str) -> Look:
         """Where a translation looks in its source."""
-        from malaprop.features.translation.models.looking import look
+        from malaprop.features.translation.models.decoding import look
 
         return look(self.model, self.subwords, source, output)
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import ceil
+
+import numpy as np
 
 from malaprop.core.errors import SettingError
+from malaprop.core.png import address, is_address, picture_of
 from malaprop.core.seeds import generator
-from malaprop.features.humans.changes import Fields
+from malaprop.features.humans.changes import IMAGE, Fields
 from malaprop.features.humans.questions import Question
 from malaprop.features.humans.sources import Sources, StudySource
 
@@ -115,3 +119,109 @@ def _pairs(question: Question, shuffled: Sequence[StudySource], systems: int, ma
             f"{question.name} compares two changed forms of one text, and no text was broken by two of these runs in "
             "different ways; run both on the same examples (same --data, --n and --seed)"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An item at its place in a rater's list; `flip` puts the second text of a pair first."""
+
+    item: int
+    flip: bool
+
+
+def people(items: int, each: int, most: int | None) -> int:
+    """How many raters it takes when `each` judge an item and nobody judges more than `most`."""
+    if most is None:
+        return each
+    if most < 1:
+        raise SettingError(f"--per-rater must be at least 1, got {most}")
+    return max(each, ceil(items * each / most))
+
+
+def allot(items: Sequence[RatedItem], each: int, raters: int, seed: int) -> list[list[Turn]]:
+    """A list for each rater; checks go to everyone. `items` come grouped by question, and stay so."""
+    judged = [i for i, item in enumerate(items) if item.expected is None]
+    everyone = [i for i, item in enumerate(items) if item.expected is not None]
+    own: list[list[int]] = [list(everyone) for _ in range(raters)]
+    for turn, i in enumerate(judged):
+        for step in range(each):
+            own[(turn * each + step) % raters].append(i)
+    return [_order(items, sorted(mine), generator(seed, "rater", str(number))) for number, mine in enumerate(own)]
+
+
+def _order(items: Sequence[RatedItem], mine: Sequence[int], rng: np.random.Generator) -> list[Turn]:
+    blocks: dict[str, list[int]] = {}
+    for i in mine:
+        blocks.setdefault(items[i].question, []).append(i)
+    return [turn for block in blocks.values() for turn in _block(items, block, rng)]
+
+
+def _block(items: Sequence[RatedItem], block: Sequence[int], rng: np.random.Generator) -> list[Turn]:
+    order = [block[i] for i in rng.permutation(len(block))]
+    if items[order[0]].expected is not None:  # a check that opens a block is no check: everyone reads there
+        other = next((n for n, i in enumerate(order) if items[i].expected is None), 0)
+        order[0], order[other] = order[other], order[0]
+    flips = rng.permutation(np.arange(len(order)) % 2)
+    paired = [len(items[i].texts) == 2 for i in order]
+    return [Turn(i, bool(flip) and two) for i, flip, two in zip(order, flips, paired, strict=True)]
+
+
+CHECK = "check"
+
+
+def checks(
+    question: Question, sources: Sequence[StudySource], labels: Sequence[str], many: int, seed: int
+) -> list[RatedItem]:
+    """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable.
+
+    Images are put beside noise, or have such a text below them.
+    """
+    rng = generator(seed, "checks", question.name)
+    out = []
+    for number in range(many):
+        source = sources[int(rng.integers(len(sources)))]
+        if question.shape == "pair":
+            torn = {name: _tear(name, text, seed, f"{number}.{name}") for name, text in source.original.items()}
+            out.append(_item(question, source, (source.original, torn), "a"))
+        elif question.shape == "label":
+            wanted = int(rng.integers(len(labels)))
+            out.append(_item(question, source, (_say(source, labels[wanted]),), str(wanted)))
+        else:
+            wanted = 1 + int(rng.integers(5))
+            out.append(_item(question, source, (_say(source, str(wanted)),), str(wanted)))
+    return out
+
+
+def _item(question: Question, source: StudySource, texts: tuple[Fields, ...], expected: str) -> RatedItem:
+    return RatedItem(
+        question=question.name,
+        source=CHECK,
+        label=source.label,
+        systems=(),
+        texts=texts,
+        original=source.original if question.original else None,
+        expected=expected,
+    )
+
+
+def _say(source: StudySource, wanted: str) -> Fields:
+    """The opening of a real text, so that the eye that skims takes it for one, then what to choose."""
+    name, text = next(iter(source.original.items()))
+    told = f"This is a check that you are reading: please choose “{wanted}” here."
+    if name == IMAGE and is_address(text):
+        return {name: text, "": told}
+    return {name: f"{' '.join(text.split()[:8])} ... {told}"}
+
+
+def _tear(name: str, text: str, seed: int, which: str) -> str:
+    """A text with its words and letters in another order; in the place of an image noise of its size or so."""
+    if name != IMAGE or not is_address(text):
+        return scramble(text, seed, which)
+    return address(picture_of(generator(seed, "noise", which).random((1, 28, 28))))
+
+
+def scramble(text: str, seed: int, name: str) -> str:
+    """All words in another order, and the letters of each too."""
+    rng = generator(seed, "scramble", name, text)
+    words = text.split()
+    return " ".join("".join(rng.permutation(list(words[i]))) for i in rng.permutation(len(words)))

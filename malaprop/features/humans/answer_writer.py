@@ -50,7 +50,7 @@ def enter(base: sqlite3.Connection, given: GivenAnswer, at: str) -> Entered:
     return "saved"
 
 
-class AnswerLedger:
+class AnswerWriter:
     """The writing side of a study that is served. A commit takes some milliseconds, so those who wait share one."""
 
     def __init__(self, path: Path) -> None:
