@@ -178,7 +178,7 @@ class Check:
         if other:
             raise RecordError(
                 f"{self.baseline} is a baseline of other texts: {len(other)} of its {len(known)} texts are not among "
-                f"the {len(here)} of {self.reading.examples.name} (first {other[0]!r}); use the same --data or make another"
+                f"the {len(here)} of {self.reading.examples.name} (first {other[0]!r}); give its data or another one"
             )
 
     def plan(self) -> Iterator[Task]:

@@ -1,4 +1,4 @@
-"""Which words a victim's answer depends on, and what a changed word does to attention and states."""
+"""Explain a victim: which words its answer depends on, and how one changed word moves its attention and states."""
 
 from malaprop.frame.rooms import Command, Room
 

@@ -1,4 +1,4 @@
-"""Where a victim looks before and after an attack, and what one changed word does to it over many texts."""
+"""Compares attention and states of a victim before and after a change, for one text and as means over many."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHOWN = (Capability.STATES, Capability.ATTENTION, Capability.EMBEDDINGS)
 
 
 def same_slots(origin: Text, final: Text) -> Pair:
-    """The two, if they differ in words alone and not in their number."""
+    """Return both texts; raise unless they differ in some words and have the same number of words."""
     if origin.slots != final.slots or origin.names != final.names:
         raise DataError(
             f"the texts have {origin.slots} and {final.slots} words; positions are compared only where the second is "
@@ -42,7 +42,7 @@ def same_slots(origin: Text, final: Text) -> Pair:
 
 
 def measure_received(maps: Maps) -> Floats:
-    """[layer, slot]: the attention each word gets, mean over heads and queries, as shares of what all words get."""
+    """[layer, slot]: the attention that each word receives, mean over heads and queries, as a share of all words'."""
     got = maps.mean((1, 2))
     return np.asarray(got / np.maximum(got.sum(1, keepdims=True), 1e-12), np.float32)
 
@@ -54,17 +54,18 @@ def shift(attention: WordAttention, origin: Text, final: Text) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AttentionLook:
-    """What one pair of texts shows of one victim; what the victim does not offer is empty."""
+class PairMeasures:
+    """The measures of one pair of texts in one victim; empty for parts that the victim does not offer."""
 
     moved: list[Movement]
     shift: Floats
     pooled: float | None
 
 
-def look(victim: Victim, origin: Text, final: Text) -> AttentionLook:
+def measure_pair(victim: Victim, origin: Text, final: Text) -> PairMeasures:
+    """Measure the change of states, attention and the pooled vector between two texts."""
     states, attention, embeddings = map(victim.parts.get, _SHOWN)
-    return AttentionLook(
+    return PairMeasures(
         moved=[] if states is None else variation(states, origin, final),
         shift=np.empty(0, np.float32) if attention is None else shift(attention, origin, final),
         pooled=None if embeddings is None else pooled_variation(embeddings, origin, final),
@@ -72,11 +73,12 @@ def look(victim: Victim, origin: Text, final: Text) -> AttentionLook:
 
 
 def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionModel:
-    """Means over all pairs; a layer's attention is that with which it is made, so layer 0 has none.
+    """Return the means over all pairs of texts.
 
-    An LSTM under attention attends once, over its last layer: that is where its shift stands.
+    A layer's attention is the one that computes it, so layer 0 has none. An LSTM with attention attends once, over its
+    last layer, which gets its shift.
     """
-    looks = [look(victim, origin, final) for origin, final in pairs]
+    looks = [measure_pair(victim, origin, final) for origin, final in pairs]
     rows = [one.moved for one in looks]
     many = min((len(row) for row in rows), default=0)
     attending = min((len(one.shift) for one in looks), default=0)
@@ -106,7 +108,7 @@ def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionMo
 def sight(
     victim: Victim, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)
 ) -> AttentionSight:
-    """One pair as figures show it, with the attention of the layers asked for."""
+    """Return one pair of texts for figures, with the attention of the given layers."""
     states = variation(victim.parts[Capability.STATES], origin, final) if Capability.STATES in victim.parts else []
     maps = []
     if (attention := victim.parts.get(Capability.ATTENTION)) is not None:
@@ -133,7 +135,7 @@ def _line(row: Floats) -> Row:
 
 
 def edit_one_word(examples: Sequence[Example], seed: int) -> list[Pair]:
-    """Every text with one of its open words replaced by a word of another text, drawn by the seed."""
+    """Replace one open word of each text by a word of another text, both chosen at random by the seed."""
     table = Words()
     texts = [Text.of(example.fields, table, owner) for owner, example in enumerate(examples)]
     slots = [text.slots_of(example.open) for text, example in zip(texts, examples, strict=True)]
@@ -151,7 +153,7 @@ def edit_one_word(examples: Sequence[Example], seed: int) -> list[Pair]:
 
 
 def pairs_of(outcomes: Sequence[Outcome], data: Dataset) -> list[tuple[Pair, tuple[str, str]]]:
-    """Successes that leave the number of words as it is, in the order of the data, with the answers to both texts."""
+    """Return successes with an unchanged number of words, in the order of the data, with the answers to both texts."""
     order = {example.id: place for place, example in enumerate(data)}
     found = [o for o in sorted(outcomes, key=lambda o: order[o.id]) if o.status == "success"]
     both = [(_texts(o), _answers(o, data.labels)) for o in found]
@@ -160,7 +162,7 @@ def pairs_of(outcomes: Sequence[Outcome], data: Dataset) -> list[tuple[Pair, tup
 
 def _texts(outcome: Outcome) -> Pair:
     table = Words()
-    assert outcome.adversarial is not None, "asked of successes"
+    assert outcome.adversarial is not None, "only successes are passed here"
     return Text.of(outcome.original.fields, table), Text.of(outcome.adversarial.fields, table)
 
 
@@ -172,7 +174,7 @@ def _answers(outcome: Outcome, labels: Sequence[str]) -> tuple[str, str]:
 
 
 def summary_of(record: AttentionRecord) -> dict[str, Any]:
-    """The study in few values, for machines."""
+    """Return the study's main figures as plain values for --json."""
     summary = {
         "data": record.data,
         "recipe": record.recipe,
@@ -206,20 +208,20 @@ def compare_inside(
     label: int | None = None,
     attention: bool = False,
 ) -> AttentionSight | None:
-    """What the victim shows of both texts; with neither a second text nor an attack, of the one alone.
+    """Compare the victim's attention and states on a text and a second one, given as `against` or found by `attack`.
 
-    None where the attack finds nothing.
+    Without a second text it shows the first alone. None where the attack finds no adversarial text.
     """
     if attention:
         if Capability.ATTENTION not in victim.offers:
             raise CapabilityError(
-                f"{victim.name} has no attention to show, only {', '.join(sorted(victim.offers))}; it is shown by "
-                "BiLSTM-Attention, Transformer-3, their kin for pairs, BERT and other transformers"
+                f"{victim.name} offers no attention, only {', '.join(sorted(victim.offers))}; use BiLSTM-Attention, "
+                "Transformer-3, their versions for pairs, BERT or another transformer"
             )
     elif not {Capability.ATTENTION, Capability.STATES} & victim.offers:
         raise CapabilityError(
-            f"{victim.name} shows neither attention nor states, only {', '.join(sorted(victim.offers))}; before and "
-            "after can be seen in models of the zoo and in transformers"
+            f"{victim.name} offers neither attention nor states, only {', '.join(sorted(victim.offers))}; use a model "
+            "of the zoo or a transformer"
         )
     table = Words()
     origin = Text.of(source, table)
@@ -244,12 +246,12 @@ def _answer(victim: Victim, *texts: Text) -> tuple[str, str]:
 
 
 def _attack(victim: Victim, origin: Text, attack: Attack, seed: int, label: int | None) -> Mapping[str, str] | None:
-    """The adversarial text's fields; the true label is the one given, or what the victim says."""
+    """Return the adversarial text's fields, or None; `label` must be the victim's answer if it is given."""
     check(attack.name, attack.needs, victim.name, victim.offers)
     (answer,) = victim.predict([origin.values()])
     says = winner(answer)
     if label is not None and label != says:
-        raise SettingError(f"label {label} is not what {victim.name} says ({says}): there is nothing to attack")
+        raise SettingError(f"{victim.name} answers {says} and not label {label}, so there is nothing to attack")
     example = Example("explained", origin.fields, says, origin.names[-1:])
     (outcome,) = run(attack, victim, [example], seed=seed)
     if outcome.status == "error":

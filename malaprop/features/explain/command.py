@@ -1,4 +1,4 @@
-"""malaprop explain: which words a victim's answer hangs on, and what one changed word does inside it."""
+"""malaprop explain: show which words a victim's answer depends on, and how one changed word moves its states."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class ExplainCommand:
     """Show how much each word of a text, and each synonym in its place, moves a victim's answer.
 
-    A word's importance is the log-likelihood of the label with the word, less that with an unknown word instead. With
-    --against or --attack: where the victim looks before and after, and how far each word's state moves in each layer.
+    A word's importance is the log-likelihood of the label with the word, less that with an unknown word instead.
+    --against and --attack also show attention before and after, and how far each word's state moves in each layer.
 
     Examples:
 
@@ -65,9 +65,9 @@ class ExplainCommand:
         from malaprop.core.errors import DataError, SettingError
 
         if not self.victim:
-            raise SettingError("--victim names no victim")
+            raise SettingError("--victim is empty; name at least one victim")
         if (self.text is None) == (self.data is None):
-            raise SettingError("give a text to explain, or --data with many of them")
+            raise SettingError("give either a text to explain, or --data with many texts")
         if self.data is not None:
             alone = ("premise", "label", "against", "attack", "attention", "out")
             if given := next((name for name in alone if getattr(self, name)), None):
@@ -77,7 +77,7 @@ class ExplainCommand:
         if self.against is not None and self.attack is not None:
             raise SettingError("--against and --attack both give the second text; choose one")
         if self.settings and self.attack is None:
-            raise SettingError("--set does nothing without --attack, whose settings it gives")
+            raise SettingError("--set gives settings of --attack, which is missing; add --attack or leave --set out")
         if self.premise is not None and not self.premise.strip():
             raise DataError("the premise is empty; give a sentence, or leave --premise out for a single text")
 
@@ -89,7 +89,7 @@ class ExplainCommand:
 
 
 def explain_text(asked: ExplainCommand) -> None:
-    """Prints what each victim's answer rests on, and writes it where that is asked for."""
+    """Print each victim's word importance, and write it and the attention before and after to --out."""
     from malaprop.features.explain.heat import print_heat, reach, write_heat
     from malaprop.features.explain.importance import label_number, wordnet_substitutes
     from malaprop.frame.runs.make_attack import recipe
@@ -124,7 +124,7 @@ def explain_text(asked: ExplainCommand) -> None:
 
 
 def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
-    """Over many texts: the share of a text's words over which importance is spread, and its three strongest words."""
+    """Return for each text of --data over which share of its words importance is spread, and its three strongest."""
     from malaprop.features.explain.heat import list_strongest, reach, words_of
     from malaprop.features.explain.importance import importance
     from malaprop.frame.records.intervals import average, short
@@ -152,7 +152,7 @@ def _substitutes(find: Any, quiet: bool) -> Any:
     try:
         return find()
     except AssetError as error:
-        o.say(f"no substitutes: {error}", quiet)
+        o.say(f"synonyms are left out: {error}", quiet)
         return None
 
 
@@ -164,7 +164,7 @@ def _heat(victim: Victim, source: str | dict[str, str], label: int | None, other
 
 
 def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionSight]:
-    """The text beside the one that --against gives or --attack finds; none where the attack fails."""
+    """Compare the text with the one of --against or --attack inside the victim; empty where the attack fails."""
     from malaprop.features.explain.attention import compare_inside
 
     found = compare_inside(

@@ -1,4 +1,4 @@
-"""Heat maps of word importance: a coloured line in the terminal, an HTML page and an SVG that need nothing else."""
+"""Heat maps of word importance: coloured text in the terminal, a stand-alone HTML page and an SVG figure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PER_BAND = 24  # words side by side in the figure
 _CELL, _ROW, _TOP, _LEFT = 38, 26, 96, 150
-_INK = 0.7  # of the strongest colour: numbers stay readable on it, in light and in dark
-_FAINT = 0.04  # of the largest: less is not worth a colour
+_INK = 0.7  # opacity of the strongest colour: numbers stay readable on it, in light and in dark
+_FAINT = 0.04  # share of the largest value below which the terminal shows no colour
 _FOR, _AGAINST, _PAPER = (42, 116, 196), (214, 96, 40), (246, 244, 239)
 _COLORS = """--for: #2a74c4; --against: #d66028; --ink: #211f1c; --soft: #5d5850; --paper: #f6f4ef; --line: #e2ddd2;"""
 _DARK = """--for: #5b9fe6; --against: #ec7d44; --ink: #ebe6dd; --soft: #a8a195; --paper: #151412; --line: #36322d;"""
@@ -47,33 +47,39 @@ th, td {{ text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid va
 td.number {{ text-align: right; }}
 """
 _ABOUT = (
-    "A word's value is how much the logarithm of the label's likelihood falls when the word gives way to the victim's "
-    "unknown word; a substitute's, how much it falls when the substitute takes the word's place. Positive: the text "
-    "speaks less for the label then. Colours are scaled to each victim's largest value. Importance that is spread over "
-    "few words hangs on them; the number is the exponential of the entropy of the words' shares, 1 where one decides."
+    "A word's value is the fall of the label's log-likelihood when the victim's unknown word replaces it; a "
+    "substitute's value is the fall when the substitute replaces the word. Positive values mean that the word speaks "
+    "for the label. Colours are scaled to each victim's largest value. The number of words over which importance is "
+    "spread is the exponential of the entropy of the words' shares; it is 1 where a single word decides."
 )
 
 
 class SubstituteHeat(TypedDict):
+    """A substitute and its importance."""
+
     word: str
     importance: float
 
 
 class WordHeat(TypedDict):
+    """A word, its importance and its substitutes."""
+
     word: str
-    after: str  # the gap behind it
+    after: str  # the characters up to the next word
     importance: float
     substitutes: Sequence[SubstituteHeat]  # strongest first
 
 
 class FieldHeat(TypedDict):
+    """One field of an example with its words; `before` is what stands before the first."""
+
     name: str
     before: str
     words: Sequence[WordHeat]
 
 
 class Heat(TypedDict):
-    """One victim's view of one text, in plain values."""
+    """The word importance of one text for one victim, as the plain values of `Importance.to_dict()`."""
 
     victim: str
     label: int
@@ -94,7 +100,7 @@ class _Row(NamedTuple):
 
 
 def name_label(heat: Heat) -> str:
-    """The label that is explained, by its name if it has one."""
+    """Return the name of the explained label, or "label" and its number."""
     return heat.get("label_name") or f"label {heat['label']}"
 
 
@@ -103,16 +109,16 @@ def words_of(heat: Heat) -> list[WordHeat]:
 
 
 def largest(heat: Heat) -> float:
-    """The largest value of any word or substitute, to which colours are scaled."""
+    """Return the largest absolute value of any word or substitute, to which colours are scaled."""
     values = [abs(w["importance"]) for w in words_of(heat)]
     values += [abs(s["importance"]) for w in words_of(heat) for s in w["substitutes"]]
     return max(values, default=0.0) or 1.0
 
 
 def reach(heat: Heat) -> float:
-    """Over how many words the importance is spread: the exponential of the entropy of its shares, whatever the sign.
+    """Return over how many words the importance is spread: the exponential of the entropy of the absolute shares.
 
-    As many as there are words where all matter alike, one where a single word decides.
+    It is the number of words where all matter alike, and 1 where a single word decides.
     """
     values = [abs(w["importance"]) for w in words_of(heat)]
     total = sum(values)
@@ -120,7 +126,7 @@ def reach(heat: Heat) -> float:
 
 
 def list_strongest(heat: Heat, many: int) -> list[int]:
-    """The places of the words that weigh most, whatever the sign, in the order of the text."""
+    """Return the places of the `many` words with the largest absolute importance, in the order of the text."""
     values = [abs(w["importance"]) for w in words_of(heat)]
     return sorted(sorted(range(len(values)), key=lambda at: (-values[at], at))[:many])
 
@@ -133,7 +139,7 @@ def _strongest(word: WordHeat) -> str:
 
 
 def color_text(heat: Heat) -> Text:
-    """The text with a background for each word, for the terminal."""
+    """Return the text with a background colour for each word, for the terminal."""
     from rich.style import Style
     from rich.text import Text as Line
 
@@ -153,18 +159,18 @@ def color_text(heat: Heat) -> Text:
 
 
 def strongest_rows(heat: Heat, count: int = 8) -> list[tuple[str, str, str]]:
-    """The words that matter most: word, value, and the substitute that hurts most."""
+    """Return the most important words with their value and their strongest substitute."""
     order = sorted(words_of(heat), key=lambda w: -abs(w["importance"]))
     return [(printable(w["word"]), f"{w['importance']:+.3f}", printable(_strongest(w))) for w in order[:count]]
 
 
 def print_heat(heat: Heat, console: Console | None = None) -> None:
-    """The coloured text and a table of the words that matter most, to the console given or to standard output."""
-    from rich.console import Console as Made
+    """Print the coloured text and a table of the most important words, to `console` or to standard output."""
+    from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text as Line
 
-    out = console or Made()
+    out = console or RichConsole()
     chance = heat["scores"][heat["label"]]
     many = f"spread over {reach(heat):.1f} of {len(words_of(heat))} words"
     out.print(
@@ -216,7 +222,7 @@ def _legend(top: int, less: str, more: str) -> Markup:
 
 
 def figure(name: str, rows: Sequence[_Row], columns: Sequence[str], ends: tuple[str, str]) -> Markup:
-    """Victims by words, in bands of 24 words, with a legend whose `ends` are named; a whole SVG file by itself."""
+    """Draw victims by words as an SVG file, in bands of 24 words, with a legend between the two `ends`."""
     many = max(1, min(PER_BAND, len(columns)))
     high = _TOP + len(rows) * _ROW + 14
     bands = range(0, max(1, len(columns)), PER_BAND)
@@ -239,14 +245,14 @@ def figure(name: str, rows: Sequence[_Row], columns: Sequence[str], ends: tuple[
 
 
 def word_figure(heats: Sequence[Heat]) -> Markup:
-    """The importance of the text's own words."""
+    """Draw the importance of the text's own words."""
     rows = [_Row(h["victim"], [w["importance"] for w in words_of(h)], largest(h)) for h in heats]
     columns = [w["word"] for w in words_of(heats[0])]
     return figure("Importance of the words", rows, columns, ("against the label", "for the label"))
 
 
 def substitute_figure(heats: Sequence[Heat]) -> Markup | None:
-    """The substitutes that matter most to any of the victims; None where there is none."""
+    """Draw the substitutes that matter most to any of the victims; None without substitutes."""
     values: dict[tuple[int, str], list[float]] = {}
     for heat in heats:
         for slot, word in enumerate(words_of(heat)):
@@ -301,7 +307,7 @@ def _section(heat: Heat) -> Markup:
 
 
 def render(heats: Sequence[Heat]) -> str:
-    """The whole page."""
+    """Return the HTML page of one text's heat maps."""
     own, others = word_figure(heats), substitute_figure(heats)
     body = [
         tag("h1", "Word importance"),
@@ -314,7 +320,7 @@ def render(heats: Sequence[Heat]) -> str:
 
 
 def write_heat(heats: Sequence[Heat], folder: Path) -> Path:
-    """heat.html, heat.svg and importance.json in the folder; gives the page's path."""
+    """Write heat.html, heat.svg and importance.json to the folder, and return the page's path."""
     files = {
         "importance.json": json.dumps(list(heats), ensure_ascii=False, indent=1) + "\n",
         "heat.svg": f"{word_figure(heats)}\n",

@@ -1,4 +1,4 @@
-"""Word importance: how much a word, or one that could stand in its place, moves the likelihood of the label."""
+"""Computes word importance: how much replacing a word changes the likelihood of the label."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _AT_ONCE = 8192  # variants of one text in one ask
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
-    """A word that could stand there, and by how much it lowers the label's log-likelihood."""
+    """A substitute for a word, and by how much it lowers the label's log-likelihood."""
 
     word: str
     importance: float
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A word of the text, by how much the label's log-likelihood falls without it, and the gap behind it."""
+class WordImportance:
+    """A word of the text, the characters after it, and by how much the label's log-likelihood falls without it."""
 
     word: str
     after: str
@@ -44,22 +44,22 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class FieldImportance:
-    """A field of the example: what stands before its first word, and its words."""
+    """A field of the example: the characters before its first word, and its words."""
 
     name: str
     before: str
-    words: tuple[Weighed, ...]
+    words: tuple[WordImportance, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """One text explained: log-likelihoods are natural logarithms."""
+    """The importance of each word of one text for one label; log-likelihoods are natural logarithms."""
 
     victim: str
     label: int
     scores: tuple[float, ...]
     log_likelihood: float
-    unknown: str  # what was put in place of each word
+    unknown: str  # the word that replaced each word
     asked: int
     fields: tuple[FieldImportance, ...]
     label_name: str = ""  # as the victim calls it, if it has names
@@ -75,6 +75,8 @@ class Importance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answers:
+    """The victim's scores of a text, of each blanked word and of each substitute."""
+
     text: Text
     words: list[Ints]  # substitutes of each slot
     first: Floats  # [label]
@@ -83,7 +85,7 @@ class _Answers:
 
 
 def wordnet_substitutes() -> Substitutes:
-    """Words that share a synset with a word, of any part of speech, in its case."""
+    """Return a function from a word to the words that share a WordNet synset with it, in the word's case."""
     from malaprop.assets.wordnet import open_wordnet
 
     wordnet = open_wordnet()
@@ -141,18 +143,18 @@ def importance(
     substitutes: Substitutes | None = None,
     width: int = 64,
 ) -> list[Importance]:
-    """Explains each text for one label, by default the one the victim gives it.
+    """Compute the importance of each word for one label, by default the victim's answer.
 
-    As in appendix C of the universal-transferability paper: a word's importance is the log-likelihood of the label
-    before less after the word gives way to the victim's unknown word; a substitute's is that before less after it takes
-    the word's place. A victim that gives scores rather than probabilities is read through a softmax.
+    As in appendix C of the universal-transferability paper: a word's importance is the fall of the label's
+    log-likelihood when the victim's unknown word replaces it; a substitute's importance is the fall when the substitute
+    replaces the word. Scores that are not probabilities go through a softmax first.
     """
     check("explain", (Capability.SCORES,), victim.name, victim.offers)
     table = Words()
 
     def jobs() -> Iterator[tuple[int, Steps[Importance]]]:
         for owner, source in enumerate(texts):
-            yield owner, explaining(victim, source, table, owner, label=label, substitutes=substitutes)
+            yield owner, explain_steps(victim, source, table, owner, label=label, substitutes=substitutes)
 
     try:
         found = dict(drive(jobs(), {"victim": Scoring(victim)}, width=width))
@@ -161,7 +163,7 @@ def importance(
     return [found[owner] for owner in range(len(texts))]
 
 
-def explaining(
+def explain_steps(
     victim: Victim,
     source: str | Mapping[str, str],
     table: Words,
@@ -170,9 +172,9 @@ def explaining(
     label: int | None = None,
     substitutes: Substitutes | None = None,
 ) -> Steps[Importance]:
-    """Explains one text, for those who drive an engine of their own; `importance` says what is meant."""
+    """Explain one text as `importance` does, as steps for callers that drive their own engine."""
     answers = yield from _steps(_cut(source, table, owner), victim.unknown, substitutes)
-    return _weighed(victim, answers, label)
+    return _compute_importance(victim, answers, label)
 
 
 def _cut(source: str | Mapping[str, str], table: Words, owner: int) -> Text:
@@ -184,7 +186,7 @@ def _cut(source: str | Mapping[str, str], table: Words, owner: int) -> Text:
 
 def _steps(text: Text, unknown: str, substitutes: Substitutes | None) -> Steps[_Answers]:
     table, slots = text.table, np.arange(text.slots)
-    others = {word: () if substitutes is None else _listed(substitutes, word) for word in set(text.strings)}
+    others = {word: () if substitutes is None else _list_substitutes(substitutes, word) for word in set(text.strings)}
     words = [table.ids(others[word]) for word in text.strings]
     blanks = Variants(text, slots, np.full(len(slots), table.id(unknown)))
     first, blanked = yield Ask("victim", [Variants.itself(text), blanks])
@@ -196,11 +198,11 @@ def _steps(text: Text, unknown: str, substitutes: Substitutes | None) -> Steps[_
     return _Answers(text, words, first[0], blanked, np.concatenate(put) if put else blanked[:0])
 
 
-def _listed(substitutes: Substitutes, word: str) -> tuple[str, ...]:
+def _list_substitutes(substitutes: Substitutes, word: str) -> tuple[str, ...]:
     return tuple(sorted({other for other in substitutes(word) if other and other != word}))
 
 
-def _weighed(victim: Victim, answers: _Answers, label: int | None) -> Importance:
+def _compute_importance(victim: Victim, answers: _Answers, label: int | None) -> Importance:
     scores = answers.first
     if label is not None and not 0 <= label < len(scores):
         raise SettingError(f"label must be from 0 to {len(scores) - 1} for {victim.name}, got {label}")
@@ -223,22 +225,24 @@ def _weighed(victim: Victim, answers: _Answers, label: int | None) -> Importance
         log_likelihood=before,
         unknown=victim.unknown,
         asked=1 + answers.text.slots + sum(sizes),
-        fields=_sides(answers.text, falls, substitutes),
+        fields=_split_fields(answers.text, falls, substitutes),
         label_name=victim.label_names[chosen] if victim.label_names else "",
     )
 
 
-def _sides(text: Text, falls: list[float], substitutes: list[tuple[Substitute, ...]]) -> tuple[FieldImportance, ...]:
-    """The text field by field: the gap between two fields ends one and begins the next, or several empty ones."""
+def _split_fields(
+    text: Text, falls: list[float], substitutes: list[tuple[Substitute, ...]]
+) -> tuple[FieldImportance, ...]:
+    """Group the words by field; a gap with field breaks ends one field and begins the next, empty fields included."""
     parts = text.joined()
     edges: list[str] = []
-    words: list[list[Weighed]] = []
+    words: list[list[WordImportance]] = []
     for gap, slot in zip(parts[::2], range(-1, text.slots), strict=True):
         own, *others = gap.split(BREAK)
         if slot < 0:
             edges, words = [own], [[]]
         else:
-            words[-1].append(Weighed(parts[2 * slot + 1], own, falls[slot], substitutes[slot]))
+            words[-1].append(WordImportance(parts[2 * slot + 1], own, falls[slot], substitutes[slot]))
         edges += others
         words += [[] for _ in others]
     return tuple(

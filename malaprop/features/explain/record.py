@@ -1,4 +1,4 @@
-"""The record of an attention study: what one changed word does to attention and states, and what a theorem allows."""
+"""The record of an attention study: how far one changed word moves attention and states, and Theorem 1's bounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AttentionMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionLayer:
-    """One layer under one changed word; number 0 is what the first layer reads.
+    """How far one changed word moves one layer; layer 0 is the input of the first layer.
 
     `relative` is R_e over all its states; `elsewhere` the share of the change on words that stayed; `reach` over how
     many of the words it is spread (the exponential of the shares' entropy, over their number); `shift` how much of the
@@ -44,9 +44,9 @@ class AttentionLayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionModel:
-    """One victim under its own adversarial texts, or under edits that all victims share.
+    """One victim's means over its own adversarial texts, or over edits that all victims share.
 
-    `pooled` is R_e of the vector that the classifier reads, `layered` the mean of R_e over the layers, the input aside.
+    `pooled` is R_e of the vector that the classifier reads, `layered` the mean over the layers without the input.
     """
 
     name: str
@@ -59,7 +59,7 @@ class AttentionModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionSight:
-    """One text before and after, as figures show it; every table has a row a query or layer and a column a word."""
+    """One text before and after a change, for figures; each table has a row a query or layer and a column a word."""
 
     model: str
     before: tuple[str, ...]
@@ -67,12 +67,12 @@ class AttentionSight:
     changed: tuple[int, ...]
     said: tuple[str, str]  # the answers, before and after
     maps: tuple[tuple[int, tuple[Row, ...], tuple[Row, ...]], ...]  # layer, mean over heads before, and after
-    variation: tuple[Row, ...]  # how far each word's state moved, layer by layer from the one read
+    variation: tuple[Row, ...]  # L2 norm of the change of each word's state, a row a layer, the input first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tail:
-    """How often a score moved at least so far, and how often it may by Markov's inequality."""
+    """The share of scores that moved by at least `epsilon` bounds, and the most that Markov's inequality allows."""
 
     epsilon: float
     share: float
@@ -81,7 +81,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Theorem 1 against what was measured: scores of the changed word, over all words that look at it.
+    """The bound of Theorem 1 and the measured change of the changed word's attention scores, over all queries.
 
     `bound` is C delta / sqrt(d), times the mean norm of the words where that is not 1; `mean` of |s' - s|, `signed` of
     s' - s, `exact` what the mean would be for words spread evenly over the sphere; `over` counts heads (or draws) whose
@@ -105,6 +105,8 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionRecord(Record):
+    """An attention study: means of each victim, examples of single texts, and the bounds of Theorem 1."""
+
     data: str
     recipe: str
     texts: int

@@ -1,4 +1,4 @@
-"""What an attention study shows: figures of single texts, means over many, and Theorem 1; from its record alone."""
+"""The report section of an attention study: figures of single texts, means over many, and Theorem 1."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _PAGE = (
 )
 
 
-def attention_studies(found: Sequence[AttentionRecord]) -> Markup:
-    """A card for each study; nothing where there is none."""
+def body(found: Sequence[AttentionRecord]) -> Markup:
+    """Return a card for each study."""
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
 def _card(study: AttentionRecord, number: int) -> Markup:
     lead = (
-        f"One changed word on {study.data}: {study.texts:,} texts that every model answered rightly, by {study.recipe} "
-        "(each model's own successes) and by a random word (the same for all)."
+        f"One changed word on {study.data}: {study.texts:,} texts that every model classified correctly, changed by "
+        f"{study.recipe} (each model's own successes) and by a random word (the same for all)."
     )
     parts = (_models(study.models), *map(_sight, study.sights), _bounds(study.bounds))
     return card(f"attention-{number}", TITLE, lead, *parts)
 
 
 def layer_rows(models: Sequence[AttentionModel]) -> list[tuple[str, ...]]:
-    """Model, edits, layer and its measures, as strings; the vector that the classifier reads is a row of its own."""
+    """Return model, edits, layer and its measures as strings, and a row for the vector that the classifier reads."""
     rows = []
     for model in models:
         for layer in model.layers:
@@ -66,6 +66,7 @@ def _models(models: Sequence[AttentionModel]) -> Markup:
 
 
 def bound_rows(bounds: Sequence[Bound]) -> list[tuple[str, ...]]:
+    """Return a table row for each bound, in the columns of BOUND_NAMES."""
     rows = []
     for b in bounds:
         tails = ", ".join(f"{t.epsilon:g}x: {t.share:.4f} (at most {t.markov:.2g})" for t in b.tails)
@@ -92,7 +93,7 @@ def _bounds(bounds: Sequence[Bound]) -> Markup:
 
 
 def theorem_figure(bounds: Sequence[Bound]) -> Markup:
-    """Bound, exact and measured mean of the simulations that differ in dimension alone."""
+    """Plot bound and measured mean over dimensions, of simulations that differ in dimension alone."""
     found = [b for b in bounds if b.where == "sphere, Gaussian"]
     if not found:
         return Markup("")
@@ -107,10 +108,10 @@ def theorem_figure(bounds: Sequence[Bound]) -> Markup:
 
 
 def attention_figure(sight: AttentionSight) -> Markup | None:
-    """Attention before and after, of each layer that is held; None where there is none."""
+    """Draw attention before and after the change for each stored layer; None for a victim without attention."""
     if not sight.maps:
         return None
-    about = f"{sight.model}, said {sight.said[0]} before and {sight.said[1]} after. Mean over heads."
+    about = f"{sight.model}, answered {sight.said[0]} before and {sight.said[1]} after. Mean over heads."
     return tables("Attention before and after", about, [_maps(sight, *held) for held in sight.maps])
 
 
@@ -141,7 +142,7 @@ def _columns(sight: AttentionSight) -> list[str]:
 
 
 def variation_figure(sight: AttentionSight) -> Markup | None:
-    """How far each word's state moved, a row a layer, each row by its own largest; None where no word changed."""
+    """Draw how far each word's state moved, a row a layer; None where no word changed or the states are not known."""
     if not sight.variation or not sight.changed:
         return None
     table = ShadeTable(
@@ -167,14 +168,14 @@ def _mark_edit(before: str, after: str) -> Markup:
 
 
 def render(sights: Sequence[AttentionSight]) -> str:
-    """A page of single texts that needs nothing else."""
+    """Return a stand-alone HTML page of single texts."""
     return stand_alone(
         "Before and after", _PAGE, tag("h1", "Attention and states before and after"), *map(_sight, sights)
     )
 
 
 def figure_files(sights: Sequence[AttentionSight], bounds: Sequence[Bound] = ()) -> dict[str, str]:
-    """Every figure as an SVG file, by name."""
+    """Return the figures as SVG text by file name."""
     files = {}
     for number, one in enumerate(sights):
         for name, figure in (("attention", attention_figure(one)), ("states", variation_figure(one))):
@@ -186,19 +187,14 @@ def figure_files(sights: Sequence[AttentionSight], bounds: Sequence[Bound] = ())
 
 
 def write_sights(sights: Sequence[AttentionSight], folder: Path) -> Path:
-    """attention.html and its figures in the folder; gives the page's path."""
-    write_files({"attention.html": render(sights), **figure_files(sights)}, folder)
+    """Write attention.html and its figures to the folder, and return the page's path."""
+    for name, content in {"attention.html": render(sights), **figure_files(sights)}.items():
+        write_whole(folder / name, content)
     return folder / "attention.html"
 
 
-def write_files(files: dict[str, str], folder: Path) -> None:
-    """Each whole or not at all."""
-    for name, content in files.items():
-        write_whole(folder / name, content)
-
-
 def terminal(study: AttentionRecord) -> str:
-    """A table a model, then Theorem 1."""
+    """Return a table for each model, then one for Theorem 1."""
     parts = []
     for model in study.models:
         rows = []
@@ -227,14 +223,13 @@ def _layer(number: int) -> str:
 
 
 def print_sight(sight: AttentionSight) -> None:
-    """Which words' states moved most, layer by layer, and where attention went."""
+    """Print which words' states moved most in each layer, and which words gained or lost attention."""
     if not sight.changed:
         for layer, rows, _ in sight.maps:
-            got = [_share(rows, slot) for slot in range(len(sight.before))]
-            order = sorted(range(len(got)), key=lambda slot: -got[slot])[:6]
-            print(
-                f"  attention, layer {layer}: " + ", ".join(f"{printable(sight.before[s])} {got[s]:.3f}" for s in order)
-            )
+            received = [_share(rows, slot) for slot in range(len(sight.before))]
+            order = sorted(range(len(received)), key=lambda slot: -received[slot])[:6]
+            top = ", ".join(f"{printable(sight.before[slot])} {received[slot]:.3f}" for slot in order)
+            print(f"  attention, layer {layer}: {top}")
         return
     print(f"{printable(sight.model)}: {printable(sight.said[0])} before, {printable(sight.said[1])} after")
     for number, row in enumerate(sight.variation):
@@ -242,14 +237,14 @@ def print_sight(sight: AttentionSight) -> None:
         moved = ", ".join(f"{printable(sight.after[slot])} {row[slot]:.2f}" for slot in order)
         print(f"  {_layer(number)}: {moved}")
     for layer, before, after in sight.maps:
-        went = [_share(after, slot) - _share(before, slot) for slot in range(len(sight.after))]
-        order = sorted(range(len(went)), key=lambda slot: -abs(went[slot]))[:4]
-        gone = ", ".join(f"{printable(sight.after[slot])} {went[slot]:+.3f}" for slot in order)
-        print(f"  attention, layer {layer}: {gone}")
+        gains = [_share(after, slot) - _share(before, slot) for slot in range(len(sight.after))]
+        order = sorted(range(len(gains)), key=lambda slot: -abs(gains[slot]))[:4]
+        top = ", ".join(f"{printable(sight.after[slot])} {gains[slot]:+.3f}" for slot in order)
+        print(f"  attention, layer {layer}: {top}")
 
 
 def _share(rows: Sequence[Row], slot: int) -> float:
     return sum(row[slot] for row in rows) / max(1, len(rows))
 
 
-SECTION = Section(rank=62, title=TITLE, body=attention_studies, terminal=terminal)
+SECTION = Section(rank=62, title=TITLE, body=body, terminal=terminal)

@@ -1,4 +1,4 @@
-"""How far one changed word moves a victim's states: word by word, layer by layer, and as a whole (R_e)."""
+"""Measures how far one changed word moves a victim's states, by word and layer and as a whole (R_e)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Z95 = 1.959964  # the normal's 97.5% point
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Movement:
-    """One layer before and after: `by_word` is the L2 norm of the difference of each word's states.
+    """The change of one layer's states: `by_word` is the L2 norm of the change of each word's state.
 
-    `relative` is R_e = |z - z'| / |z| with the states of all words as one vector z. The other two say how dense the
-    change is: see `malaprop.features.explain.record.Layer`. nan where nothing moved.
+    `relative` is R_e = |z - z'| / |z| with the states of all words as one vector z. `elsewhere` and `reach` say how far
+    the change is spread, see `malaprop.features.explain.record.AttentionLayer`; they are nan where nothing moved.
     """
 
     by_word: Floats
@@ -35,14 +35,14 @@ class Movement:
 
 
 def variation(states: WordStates, origin: Text, final: Text) -> list[Movement]:
-    """Each layer in turn, beginning with what the first one reads."""
+    """Measure the change of each layer, beginning with the input of the first."""
     slots = final.changed(origin)
     both = zip(states.words(origin), states.words(final), strict=True)
     return [measure_movement(before, after, slots) for before, after in both]
 
 
 def measure_movement(before: Floats, after: Floats, changed: Ints) -> Movement:
-    """Words that are not read on either side are left out."""
+    """Measure the change of one layer's states; words that the victim does not read on both sides are left out."""
     read: Flags = np.asarray(np.isfinite(before).all(1) & np.isfinite(after).all(1), np.bool_)
     by_word = np.where(read, np.linalg.norm(np.where(read[:, None], after - before, 0), axis=1), 0).astype(np.float32)
     whole = float(np.linalg.norm(before[read]))
@@ -57,21 +57,21 @@ def measure_movement(before: Floats, after: Floats, changed: Ints) -> Movement:
 
 
 def spread(values: Floats) -> float:
-    """Over how many of the values their sum is spread: the exponential of the entropy of the shares."""
+    """Return over how many values their sum is spread: the exponential of the entropy of the shares."""
     shares = values.astype(np.float64) / values.sum(dtype=np.float64)
     kept = shares[shares > 0]
     return float(np.exp(-(kept * np.log(kept)).sum()))
 
 
 def pooled_variation(embeddings: L1, origin: Text, final: Text) -> float:
-    """R_e of the vector that the classifier reads; for victims that offer embeddings."""
+    """Return R_e of the vector that the classifier reads, for a victim that offers embeddings."""
     pool = Pool([Variants.itself(origin), Variants.itself(final)])
     before, after = embeddings.vectors(pool, np.arange(2)).double().cpu().numpy()
     return float(np.linalg.norm(after - before) / np.linalg.norm(before))
 
 
 def mean(values: Iterable[float]) -> AttentionMean:
-    """With a 95% interval by the normal; what is nan is left out."""
+    """Return the mean with a 95% interval by the normal distribution; nan values are left out."""
     kept: NDArray[np.float64] = np.asarray([v for v in values if not math.isnan(v)], np.float64)
     if not len(kept):
         return AttentionMean(math.nan, math.nan, math.nan, 0)
@@ -81,5 +81,5 @@ def mean(values: Iterable[float]) -> AttentionMean:
 
 
 def column(rows: Sequence[Sequence[Movement]], layer: int, name: str) -> AttentionMean:
-    """One measure of one layer over all texts."""
+    """Return the mean over all texts of one measure of one layer."""
     return mean(getattr(row[layer], name) for row in rows)

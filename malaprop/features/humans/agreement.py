@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: how far raters agree beyond chance, for any number of raters and missing answers.
+"""Krippendorff's alpha: agreement of raters beyond chance, for any number of raters and with missing answers.
 
 After Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 1 is full agreement, 0 is chance.
 """
@@ -23,7 +23,7 @@ DRAWS = 1000
 
 
 def counts(units: Iterable[Iterable[float]]) -> tuple[Table, Values]:
-    """How often each unit got each value, and the values in order; units with a single answer say nothing and go."""
+    """Return how often each unit got each value, and the sorted values; units with a single answer are left out."""
     kept = [answers for answers in map(list, units) if len(answers) > 1]
     values = sorted({value for answers in kept for value in answers})
     place = {value: number for number, value in enumerate(values)}
@@ -35,13 +35,13 @@ def counts(units: Iterable[Iterable[float]]) -> tuple[Table, Values]:
 
 
 def _distance(level: Level, values: Values, totals: Values) -> Float[np.ndarray, "value value"]:
-    """The squared difference of each two values."""
+    """Return the squared distance between each two values at a level of measurement."""
     if level == "nominal":
         return 1.0 - np.eye(len(values))
     if level == "interval":
         return np.asarray((values[:, None] - values[None, :]) ** 2)
     if level == "ordinal":
-        middle = np.cumsum(totals) - totals / 2  # so that a difference is all between, and half of either end
+        middle = np.cumsum(totals) - totals / 2  # a difference counts all values between, and half of both ends
         return np.asarray((middle[:, None] - middle[None, :]) ** 2)
     raise SettingError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
 
@@ -60,7 +60,7 @@ def _alpha(table: Table, values: Values, level: Level) -> float | None:
 
 
 def alpha(units: Iterable[Iterable[float]], level: Level) -> float | None:
-    """Alpha of the answers each unit got; None where nothing varies or no unit has two answers."""
+    """Return alpha of each unit's answers; None where nothing varies or no unit has two answers."""
     table, values = counts(units)
     return _alpha(table, values, level)
 
@@ -68,7 +68,7 @@ def alpha(units: Iterable[Iterable[float]], level: Level) -> float | None:
 def alpha_interval(
     units: Sequence[Sequence[float]], level: Level, seed: int = 0, draws: int = DRAWS
 ) -> tuple[float, float] | None:
-    """A 95% interval by drawing the units anew; None where alpha is undefined in one draw of ten."""
+    """Return a 95% bootstrap interval over units; None where alpha is undefined in more than a tenth of the draws."""
     table, values = counts(units)
     if _alpha(table, values, level) is None:
         return None

@@ -1,4 +1,4 @@
-"""Answers on their way to the disk: one thread writes what has gathered in one commit, and then says so."""
+"""Writes raters' answers to the study file: one thread commits all waiting answers together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 256  # answers in one commit
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer as it comes; `change` says that the rater saw the earlier answer and gives another."""
+    """An answer as a rater sent it; `change` is set if the rater saw the earlier answer and replaces it."""
 
     rater: int
     item: int
@@ -29,12 +29,13 @@ class GivenAnswer:
     change: bool = False
 
 
-def moment() -> str:
+def now() -> str:
+    """Return the time as the study file has it: ISO, UTC, in milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def enter(base: sqlite3.Connection, given: GivenAnswer, at: str) -> Entered:
-    """Writes one answer inside a transaction; an earlier one of another value stands unless it is to be changed."""
+def save_answer(base: sqlite3.Connection, given: GivenAnswer, at: str) -> Entered:
+    """Write one answer inside a transaction; an earlier, different answer is kept unless `change` is set."""
     row = base.execute("SELECT value FROM answers WHERE rater = ? AND item = ?", (given.rater, given.item)).fetchone()
     if row is None:
         base.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (given.rater, given.item, given.value, at))
@@ -51,14 +52,14 @@ def enter(base: sqlite3.Connection, given: GivenAnswer, at: str) -> Entered:
 
 
 class AnswerWriter:
-    """The writing side of a study that is served. A commit takes some milliseconds, so those who wait share one."""
+    """Writes the answers of a study that is served. A commit takes milliseconds, so waiting answers share one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._queue: SimpleQueue[tuple[GivenAnswer, Future[Entered]] | None] = SimpleQueue()
         self._base = connect(path, write=True)
         try:
-            with transaction(self._base, path):  # finds out now, not at the first answer, that nothing can be written
+            with transaction(self._base, path):  # a file that cannot be written should fail now, not at an answer
                 pass
             self._base.execute("PRAGMA journal_mode=WAL")
         except MalapropError:
@@ -69,13 +70,13 @@ class AnswerWriter:
             raise RecordError(
                 f"{path} cannot be written: {error}; copy the study to a place you can write to"
             ) from None
-        self._thread = Thread(target=self._work, name="ledger", daemon=True)
+        self._thread = Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
     def put(self, given: GivenAnswer) -> Future[Entered]:
-        """A promise that is kept once the answer is on the disk."""
+        """Queue an answer; the future is done once the answer is on the disk."""
         promise: Future[Entered] = Future()
-        promise.set_running_or_notify_cancel()  # who leaves before it is kept does not stop the one who keeps it
+        promise.set_running_or_notify_cancel()  # a client that leaves early cannot cancel the write
         self._queue.put((given, promise))
         return promise
 
@@ -92,11 +93,11 @@ class AnswerWriter:
                 return
 
     def _commit(self, batch: list[tuple[GivenAnswer, Future[Entered]]]) -> None:
-        at = moment()
+        at = now()
         try:
             with transaction(self._base, self._path):
-                found = [enter(self._base, given, at) for given, _ in batch]
-        except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, whatever it was
+                found = [save_answer(self._base, given, at) for given, _ in batch]
+        except Exception as error:  # noqa: BLE001 - every waiting request must get the error, whatever it is
             for _, promise in batch:
                 promise.set_exception(error)
             return
@@ -104,9 +105,9 @@ class AnswerWriter:
             promise.set_result(entered)
 
     def close(self) -> None:
-        """Writes what is waiting, and leaves the study as one plain file."""
+        """Write the waiting answers, and leave the study as one plain file without a write-ahead log."""
         self._queue.put(None)
         self._thread.join()
-        with suppress(sqlite3.Error):  # another process may have it open; then it stays as it is, which is fine too
+        with suppress(sqlite3.Error):  # while another process has the file open, its log stays; that does no harm
             self._base.execute("PRAGMA journal_mode=DELETE")
         self._base.close()

@@ -1,4 +1,4 @@
-"""What runs of every kind did to their originals: outcomes of attacks, and what rooms register as `alterations`."""
+"""Reads originals and their adversarial forms from runs: outcomes of attacks, and what rooms register to be read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["IMAGE", "Alteration", "AttackedRun", "Fields", "read_runs"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackedRun:
-    """One recipe on one victim and dataset: shards and seeds of it are one. `labels` are those of its run, in order."""
+    """The changes of one recipe on one victim and dataset, from all shards and seeds; `labels` as its run has them."""
 
     recipe: str
     victim: str
@@ -28,13 +28,14 @@ class AttackedRun:
     kind: str  # outcomes, sentences or images
     changes: dict[str, Alteration] = field(default_factory=dict)
 
-    def take(self, found: Iterable[Alteration]) -> None:
+    def add(self, found: Iterable[Alteration]) -> None:
+        """Add changes; the first one of each example stays."""
         for change in found:
             self.changes.setdefault(change.id, change)
 
 
 def read_runs(folders: Sequence[Path]) -> list[AttackedRun]:
-    """Every run at or below the folders, by what it is; runs of images and of texts do not go together."""
+    """Read every run at or below the folders, grouped by recipe, victim and data; raise on texts with images."""
     groups: dict[tuple[str, ...], AttackedRun] = {}
     for folder in folders:
         if not folder.is_dir():
@@ -42,19 +43,19 @@ def read_runs(folders: Sequence[Path]) -> list[AttackedRun]:
         for place in sorted(path.parent for path in folder.rglob(RUN)):
             for one, changes in _read(place):
                 key = (one.kind, one.recipe, one.victim, one.data)
-                groups.setdefault(key, one).take(changes)
+                groups.setdefault(key, one).add(changes)
     if not groups:
         raise RecordError(
             f"no run below {', '.join(map(str, folders))}; give a folder that malaprop attack or natural wrote"
         )
     kinds = {one.kind == "images" for one in groups.values()}
     if len(kinds) > 1:
-        raise RecordError("these runs are of images and of texts; export them apart, as people judge one or the other")
+        raise RecordError("some of these runs are of images and others of texts; export them into separate studies")
     return list(groups.values())
 
 
 def _read(folder: Path) -> Iterator[tuple[AttackedRun, list[Alteration]]]:
-    """What a run folder holds, by the recipes that made it."""
+    """Yield the runs in a folder with their changes, by recipe."""
     for reader in (AlterationReader(OUTCOMES, "outcomes", _read_outcomes), *map(load, added("alterations").values())):
         if (folder / reader.file).is_file():
             run = Run.read(folder)

@@ -1,4 +1,4 @@
-"""malaprop humans: put adversarial texts before people, and add up what they say."""
+"""malaprop humans: let people judge adversarial texts, and score their answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from malaprop.frame.command import options as o
 from malaprop.frame.command.settings_command import SettingsCommand
 
 if TYPE_CHECKING:
-    from malaprop.features.humans.export import Made
+    from malaprop.features.humans.export import ExportSummary
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 StudyFile = Annotated[Path, typer.Argument(help="A study file, written by humans export.")]
@@ -66,7 +66,7 @@ def export(  # noqa: PLR0913 - users set them by name
     from malaprop.features.humans.study import RatingStudy
 
     design = Design(ask=o.split_names(ask), items=items, raters=raters, per_rater=per_rater, checks=checks, seed=seed)
-    made = work(runs, out, design)
+    summary = work(runs, out, design)
     written = {}
     with RatingStudy(out) as study:
         for name, path, write in (
@@ -76,19 +76,21 @@ def export(  # noqa: PLR0913 - users set them by name
         ):
             if path is not None:
                 written[name] = str(write(study, path))
-    _describe_export(made, out, quiet=quiet)
-    summary = {"out": str(out), "raters": len(made.raters), "turns": list(made.turns), "checks": made.checks}
-    o.finish({"command": "humans export", **summary, "ask": list(made.ask), "items": made.counts, **written}, json)
+    _describe_export(summary, out, quiet=quiet)
+    sizes = {"raters": len(summary.raters), "turns": list(summary.turns), "checks": summary.checks}
+    whole = {"out": str(out), **sizes, "ask": list(summary.ask), "items": summary.counts, **written}
+    o.finish({"command": "humans export", **whole}, json)
 
 
-def _describe_export(made: Made, out: Path, *, quiet: bool) -> None:
+def _describe_export(summary: ExportSummary, out: Path, *, quiet: bool) -> None:
     if not quiet:
-        for question, counts in made.counts.items():
+        for question, counts in summary.counts.items():
             print(f"{question}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
-    if made.long:
-        o.say(f"left out: {made.long} outcomes with texts too long to judge", quiet)
-    spread = f"{min(made.turns)} to {max(made.turns)}" if min(made.turns) < max(made.turns) else str(made.turns[0])
-    o.say(f"{len(made.raters)} raters with {spread} items each, of which {made.checks} are checks", quiet)
+    if summary.long:
+        o.say(f"left out: {summary.long} outcomes with texts too long to judge", quiet)
+    least, most = min(summary.turns), max(summary.turns)
+    spread = f"{least} to {most}" if least < most else str(least)
+    o.say(f"{len(summary.raters)} raters with {spread} items each, of which {summary.checks} are checks", quiet)
     o.say(f"study: {out}; next: malaprop humans serve {out}", quiet)
 
 
@@ -133,7 +135,7 @@ def import_(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Bring answers from a crowd platform back into the study: all of a file, or nothing of it.
+    """Import answers from a crowd platform into the study: the whole file, or nothing of it.
 
     Examples:
 
@@ -141,9 +143,9 @@ def import_(
 
       malaprop humans import study.db label-studio-export.json
     """
-    from malaprop.features.humans.incoming import bring
+    from malaprop.features.humans.incoming import import_answers
 
-    brought = bring(study, answers)
+    brought = import_answers(study, answers)
     o.say(f"{brought.answers} answers by {brought.raters} raters are in {study}", quiet)
     o.finish({"command": "humans import", "answers": brought.answers, "raters": brought.raters}, json)
 
@@ -160,7 +162,7 @@ def score(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Add up the answers: human accuracy, readability, closeness, naturalness, agreement, success that counts.
+    """Score the answers: human accuracy, readability, closeness, naturalness, agreement, success that counts.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""A study for platforms of their own: tasks as CSV or JSON, or as a Label Studio project."""
+"""Writes a study for crowd platforms: its tasks as CSV or JSON, or as a Label Studio project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG = """<View>
 
 
 def task_name(turn: Turn) -> str:
-    """What an answer comes back under: the item, and which way round its texts were shown."""
+    """Return the task's name, which comes back with an answer: the item's number and whether its texts were swapped."""
     return f"{turn.item}.{int(turn.flip)}"
 
 
@@ -35,7 +35,7 @@ def _flat(parts: Parts | None) -> str:
 
 
 def rows(study: RatingStudy) -> Iterator[dict[str, str]]:
-    """One row for each item of each rater, in that rater's order; nothing in it tells the recipe."""
+    """Yield a row for each item of each rater, in that rater's order, without a hint of the recipe."""
     names = {id: rater.name for id, rater in study.raters().items()}
     for rater, turns in study.turns.items():
         for place, turn in enumerate(turns, start=1):
@@ -69,12 +69,12 @@ def write_json(study: RatingStudy, path: Path) -> Path:
 
 
 def write_label_studio(study: RatingStudy, path: Path) -> Path:
-    """Tasks to import, and beside them the labelling interface with the ending .xml.
+    """Write tasks to import into Label Studio, and beside them its labelling interface as .xml.
 
-    A task stands for one item: how many people judge it is set in the project there, as its overlap.
+    There is one task an item; set how many people judge it in Label Studio, as the project's overlap.
     """
     if study.images:
-        raise RecordError("Label Studio's interface is made for texts here; of images write --csv or --json-file")
+        raise RecordError("--label-studio writes texts only, and this study has images; use --csv or --json-file")
     turns: dict[int, Turn] = {}
     for own in study.turns.values():
         for turn in own:

@@ -1,4 +1,4 @@
-"""From attack records to a study file."""
+"""malaprop humans export: make a study file from the records of attack runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
-from malaprop.features.humans.answer_writer import moment
-from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn, allot, checks, draw, people
+from malaprop.features.humans.answer_writer import now
+from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn, assign, count_raters, draw, make_checks
 from malaprop.features.humans.questions import ASKED, NATURAL, Question, choose_questions
 from malaprop.features.humans.sources import Sources, gather
 from malaprop.features.humans.study import Facts, Rater, create
@@ -20,7 +20,7 @@ from malaprop.frame.web.tokens import new_token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """How a study is made: items a question, raters an item, checks a question for each rater."""
+    """The design of a study: how many items a question has, raters an item, and checks a question for each rater."""
 
     ask: tuple[str, ...] | None = None
     items: int = 40
@@ -36,8 +36,8 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """What went into a study, for the one who made it: items by question and system, and what was left out."""
+class ExportSummary:
+    """The size of an exported study: its raters, items by question and system, and texts left out as too long."""
 
     raters: tuple[Rater, ...]
     turns: tuple[int, ...]
@@ -47,20 +47,20 @@ class Made:
     ask: tuple[str, ...]
 
 
-def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
-    """Writes the study of all runs at or below the folders."""
+def export(folders: Sequence[Path], path: Path, design: Design) -> ExportSummary:
+    """Write a study of all runs at or below the folders to `path`."""
     found = gather(folders)
-    questions = choose_questions(design.ask) if design.ask is not None else _fitting(found)
+    questions = choose_questions(design.ask) if design.ask is not None else _choose_usual(found)
     items = _items(found, questions, design)
     judged = sum(item.expected is None for item in items)
-    many = people(judged, design.raters, design.per_rater)
-    lists = allot(items, design.raters, many, design.seed)
-    # Numbers in a shuffled order, so that an item's number does not tell its recipe.
+    many = count_raters(judged, design.raters, design.per_rater)
+    lists = assign(items, design.raters, many, design.seed)
+    # Items are numbered in a shuffled order, so that the number does not give the recipe away.
     numbers = [int(n) + 1 for n in generator(design.seed, "numbers").permutation(len(items))]
     raters = tuple(Rater(n, f"r{n}", new_token()) for n in range(1, many + 1))
     facts = Facts(
         id=secrets.token_hex(6),
-        created=moment(),
+        created=now(),
         seed=design.seed,
         each=design.raters,
         labels=found.labels,
@@ -70,7 +70,7 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
     )
     turns = [[Turn(numbers[t.item], t.flip) for t in own] for own in lists]
     create(path, facts, dict(zip(numbers, items, strict=True)), raters, turns)
-    return Made(
+    return ExportSummary(
         raters=raters,
         turns=tuple(map(len, turns)),
         counts=_counts(found, items),
@@ -80,8 +80,8 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
     )
 
 
-def _fitting(found: Sources) -> tuple[Question, ...]:
-    """The usual questions, less those that compare where there is nothing to compare."""
+def _choose_usual(found: Sources) -> tuple[Question, ...]:
+    """Return the default questions; without pairs where no text has two different changed forms."""
     usual = choose_questions(NATURAL if found.natural else ASKED)
     compared = any(len({*map(str, source.broken.values())}) > 1 for source in found.sources)
     return usual if compared else tuple(q for q in usual if q.shape != "pair")
@@ -91,7 +91,7 @@ def _items(found: Sources, questions: Sequence[Question], design: Design) -> lis
     out: list[RatedItem] = []
     for question in questions:
         out += draw(question, found, design.items, design.seed)
-        out += checks(question, found.sources, found.labels, design.checks, design.seed)
+        out += make_checks(question, found.sources, found.labels, design.checks, design.seed)
     return [replace(item, image=True) for item in out] if found.images else out
 
 

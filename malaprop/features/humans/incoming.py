@@ -1,4 +1,4 @@
-"""Answers from elsewhere, back into the study: all of a file, or nothing of it."""
+"""malaprop humans import: read answers from a crowd platform into the study, the whole file or nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.answer_writer import GivenAnswer, enter, moment
+from malaprop.features.humans.answer_writer import GivenAnswer, now, save_answer
 from malaprop.features.humans.items import Turn
 from malaprop.features.humans.presentation import show, to_stored
 from malaprop.features.humans.study import RatingStudy, connect, transaction
@@ -26,7 +26,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class IncomingRow:
-    """One answer as it came; `where` names it in errors."""
+    """One answer as the file has it; `where` names its place in error messages."""
 
     where: str
     task: str
@@ -35,20 +35,20 @@ class IncomingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class ImportSummary:
     answers: int
     raters: int
 
 
-def bring(path: Path, file: Path) -> Brought:
-    """Reads a CSV or JSON file of answers, or a JSON export of Label Studio, into the study at `path`."""
+def import_answers(path: Path, file: Path) -> ImportSummary:
+    """Read a CSV or JSON file of answers, or a JSON export of Label Studio, into the study at `path`."""
     with RatingStudy(path) as study:
         rows = list(read(file))
         if not rows:
             raise RecordError(f"{file} holds no answers; it needs rows with task, rater and answer")
         checked = [(row, *_check_row(study, row)) for row in rows]
         known = {rater.name: rater.id for rater in study.raters().values()}
-        _refuse_doubles(checked)
+        _check_duplicates(checked)
         base = connect(path, write=True)
         try:
             with transaction(base, path):
@@ -56,23 +56,23 @@ def bring(path: Path, file: Path) -> Brought:
                     if row.rater not in known:
                         made = base.execute("INSERT INTO raters (name, secret) VALUES (?, '')", (row.rater,))
                         known[row.rater] = int(made.lastrowid or 0)
-                    if enter(base, GivenAnswer(known[row.rater], turn.item, value), moment()) != "saved":
+                    if save_answer(base, GivenAnswer(known[row.rater], turn.item, value), now()) != "saved":
                         raise RecordError(
                             f"{row.where}: rater {row.rater!r} has answered task {row.task} before; nothing was "
-                            "imported, take out what is in the study already"
+                            "imported, remove the answers that the study has already"
                         )
         finally:
             base.close()
-    return Brought(answers=len(rows), raters=len({row.rater for row in rows}))
+    return ImportSummary(answers=len(rows), raters=len({row.rater for row in rows}))
 
 
 def _check_row(study: RatingStudy, row: IncomingRow) -> tuple[Turn, str]:
-    """The item this row is about, and its answer as it is stored."""
+    """Return the item of a row and its answer as the study stores it; raise if either is unknown."""
     number, _, flip = row.task.partition(".")
     if not number.isdecimal() or flip not in ("0", "1") or int(number) not in study.items:
         raise RecordError(f"{row.where}: the study has no task {row.task!r}; give answers to this study's own tasks")
     if not row.rater:
-        raise RecordError(f"{row.where} names no rater; each answer needs the one who gave it")
+        raise RecordError(f"{row.where} names no rater; each row needs the rater who answered")
     turn = Turn(int(number), flip == "1")
     item = study.items[turn.item]
     choices = show(item, turn.flip, study.facts.labels).choices
@@ -87,7 +87,7 @@ def _check_row(study: RatingStudy, row: IncomingRow) -> tuple[Turn, str]:
     return turn, value
 
 
-def _refuse_doubles(checked: list[tuple[IncomingRow, Turn, str]]) -> None:
+def _check_duplicates(checked: list[tuple[IncomingRow, Turn, str]]) -> None:
     seen: dict[tuple[str, int], str] = {}
     for row, turn, _ in checked:
         if (first := seen.setdefault((row.rater, turn.item), row.where)) != row.where:
@@ -98,7 +98,7 @@ def _refuse_doubles(checked: list[tuple[IncomingRow, Turn, str]]) -> None:
 
 
 def read(file: Path) -> Iterator[IncomingRow]:
-    """The answers of a file."""
+    """Yield the answers of a CSV or JSON file."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -141,7 +141,7 @@ def _json_rows(file: Path, text: str) -> Iterator[IncomingRow]:
 
 
 def _label_studio(task: Mapping[str, Any], where: str) -> Iterator[IncomingRow]:
-    """Each person's annotation of a task; those that were skipped there are skipped here."""
+    """Yield each person's annotation of a Label Studio task, without those that were cancelled."""
     try:
         name = str(task["data"]["task"])
         for number, annotation in enumerate(task["annotations"], start=1):

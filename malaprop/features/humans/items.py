@@ -1,4 +1,4 @@
-"""Which texts are shown: drawn by the seed, as even over systems as the records allow."""
+"""The items of a study: texts sampled evenly over systems, attention checks, and the list that each rater gets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORIGINAL = -1  # the system of a control: nobody changed it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedItem:
-    """One thing to judge: `texts` come from `systems`, number by number; `expected` is set for a check alone."""
+    """One item to judge: text i comes from system i of `systems`; `expected` is the answer of an attention check."""
 
     question: str
     source: str
@@ -34,25 +34,25 @@ class RatedItem:
 
 
 def draw(question: Question, found: Sources, many: int, seed: int) -> list[RatedItem]:
-    """At most `many` items of a question."""
-    _refuse(question, found)
+    """Sample at most `many` items of a question, as evenly over systems as the records allow."""
+    _check_fits(question, found)
     order = generator(seed, "draw", question.name).permutation(len(found.sources))
     shuffled = [found.sources[i] for i in order]
     if question.shape == "pair":
         return list(_pairs(question, shuffled, len(found.systems), many))
     controls = () if question.original else (ORIGINAL,)
     systems = (*range(len(found.systems)), *controls)
-    # A label is judged once a text, as one who saw the original would know the answer; naturalness is judged of the
-    # same texts under every system, so that they can be compared pair by pair.
+    # Each text gets a label question once, as a rater who saw the original would know the answer; naturalness is asked
+    # of the same texts under every system, so that systems can be compared text by text.
     once = question.shape == "label"
     return list(_singles(question, shuffled, systems, many, once))
 
 
-def _refuse(question: Question, found: Sources) -> None:
+def _check_fits(question: Question, found: Sources) -> None:
     if question.shape == "pair" and len(found.systems) < 2:
         (only,) = found.systems
         raise SettingError(
-            f"{question.name} compares texts of two recipes or victims, and these runs hold one ({only.recipe} on "
+            f"{question.name} compares texts of two recipes or victims, but these runs hold only one ({only.recipe} on "
             f"{only.victim}); add a run of another, or ask label, naturalness or meaning"
         )
     if question.shape == "label" and len(found.labels) < 2:
@@ -66,7 +66,7 @@ def _text(source: StudySource, system: int) -> Fields | None:
 def _singles(
     question: Question, shuffled: Sequence[StudySource], systems: Sequence[int], many: int, once: bool
 ) -> Iterator[RatedItem]:
-    # Sources that few systems broke go first where each serves once, or their systems find none left; else last.
+    # Where each source is used once, those that few systems changed go first, so that these systems get any; else last.
     ranked = sorted(shuffled, key=lambda s: len(s.broken) if once else -len(s.broken))
     usable = [s for s in ranked if s.broken] if not once else ranked
     queues = {system: iter([s for s in usable if _text(s, system) is not None]) for system in systems}
@@ -116,8 +116,8 @@ def _pairs(question: Question, shuffled: Sequence[StudySource], systems: int, ma
         )
     if empty:
         raise SettingError(
-            f"{question.name} compares two changed forms of one text, and no text was broken by two of these runs in "
-            "different ways; run both on the same examples (same --data, --n and --seed)"
+            f"{question.name} compares two changed forms of one text, but no two of these runs succeeded on the same "
+            "text with different changes; run both on the same examples (same --data, --n and --seed)"
         )
 
 
@@ -129,8 +129,8 @@ class Turn:
     flip: bool
 
 
-def people(items: int, each: int, most: int | None) -> int:
-    """How many raters it takes when `each` judge an item and nobody judges more than `most`."""
+def count_raters(items: int, each: int, most: int | None) -> int:
+    """Return how many raters are needed if `each` judge an item and nobody judges more than `most`."""
     if most is None:
         return each
     if most < 1:
@@ -138,8 +138,8 @@ def people(items: int, each: int, most: int | None) -> int:
     return max(each, ceil(items * each / most))
 
 
-def allot(items: Sequence[RatedItem], each: int, raters: int, seed: int) -> list[list[Turn]]:
-    """A list for each rater; checks go to everyone. `items` come grouped by question, and stay so."""
+def assign(items: Sequence[RatedItem], each: int, raters: int, seed: int) -> list[list[Turn]]:
+    """Return each rater's list of items; checks go to everyone, and items stay grouped by question as they come."""
     judged = [i for i, item in enumerate(items) if item.expected is None]
     everyone = [i for i, item in enumerate(items) if item.expected is not None]
     own: list[list[int]] = [list(everyone) for _ in range(raters)]
@@ -158,7 +158,7 @@ def _order(items: Sequence[RatedItem], mine: Sequence[int], rng: np.random.Gener
 
 def _block(items: Sequence[RatedItem], block: Sequence[int], rng: np.random.Generator) -> list[Turn]:
     order = [block[i] for i in rng.permutation(len(block))]
-    if items[order[0]].expected is not None:  # a check that opens a block is no check: everyone reads there
+    if items[order[0]].expected is not None:  # a check in the first place tests nothing: everyone reads the first item
         other = next((n for n, i in enumerate(order) if items[i].expected is None), 0)
         order[0], order[other] = order[other], order[0]
     flips = rng.permutation(np.arange(len(order)) % 2)
@@ -169,12 +169,12 @@ def _block(items: Sequence[RatedItem], block: Sequence[int], rng: np.random.Gene
 CHECK = "check"
 
 
-def checks(
+def make_checks(
     question: Question, sources: Sequence[StudySource], labels: Sequence[str], many: int, seed: int
 ) -> list[RatedItem]:
-    """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable.
+    """Make `many` attention checks of a question: a text that says what to choose, or a pair with an unreadable text.
 
-    Images are put beside noise, or have such a text below them.
+    In a study of images the pair is an image beside noise, and the text stands below the image.
     """
     rng = generator(seed, "checks", question.name)
     out = []
@@ -205,7 +205,7 @@ def _item(question: Question, source: StudySource, texts: tuple[Fields, ...], ex
 
 
 def _say(source: StudySource, wanted: str) -> Fields:
-    """The opening of a real text, so that the eye that skims takes it for one, then what to choose."""
+    """Return the opening of a real text, which a skimming reader takes for an item, then what to choose."""
     name, text = next(iter(source.original.items()))
     told = f"This is a check that you are reading: please choose “{wanted}” here."
     if name == IMAGE and is_address(text):
@@ -214,14 +214,14 @@ def _say(source: StudySource, wanted: str) -> Fields:
 
 
 def _tear(name: str, text: str, seed: int, which: str) -> str:
-    """A text with its words and letters in another order; in the place of an image noise of its size or so."""
+    """Return the text with its words and letters shuffled, or noise of about the size of an image."""
     if name != IMAGE or not is_address(text):
         return scramble(text, seed, which)
     return address(picture_of(generator(seed, "noise", which).random((1, 28, 28))))
 
 
 def scramble(text: str, seed: int, name: str) -> str:
-    """All words in another order, and the letters of each too."""
+    """Shuffle the words of a text and the letters of each word."""
     rng = generator(seed, "scramble", name, text)
     words = text.split()
     return " ".join("".join(rng.permutation(list(words[i]))) for i in rng.permutation(len(words)))

@@ -1,4 +1,4 @@
-"""An item as a rater sees it, and the way from what was chosen there to what is stored."""
+"""Shows an item as one rater sees it, and translates between the choice on the page and the stored answer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from malaprop.features.humans.changes import Fields
 from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.questions import QUESTIONS, SCALE, SIDES, Question, choices
 
-Parts = tuple[tuple[str, str], ...]  # name of the field, empty where there is but one, and its text
+Parts = tuple[tuple[str, str], ...]  # a field's name, empty where there is only one, and its text
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`value` is what a form sends; `key` is the key to press."""
+    """A choice on the page: `value` is what the form sends, `key` the key to press, `caption` what the rater reads."""
 
     value: str
     key: str
@@ -23,16 +23,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One item on one rater's page; of a pair, `texts` are in this rater's order."""
+    """One item on one rater's page; the two texts of a pair are in this rater's order."""
 
     question: Question
     texts: tuple[Parts, ...]
     original: Parts | None
     choices: tuple[Choice, ...]
-    image: bool = False  # addresses among the texts are pictures
+    image: bool = False  # the texts are data addresses of images
 
 
 def show(item: RatedItem, flip: bool, labels: Sequence[str]) -> Shown:
+    """Return the item as a page shows it; `flip` swaps the texts of a pair."""
     texts = tuple(map(_parts, item.texts))
     return Shown(
         question=QUESTIONS[item.question].word_for(item.image),
@@ -59,7 +60,7 @@ def _choices(question: Question, labels: Sequence[str], what: str) -> tuple[Choi
 
 
 def to_stored(item: RatedItem, turn: Turn, value: str, labels: Sequence[str]) -> str | None:
-    """What is kept of a choice, whatever side it was on; None of what was no choice."""
+    """Return the stored form of a choice, independent of the side; None where the value is not one of the choices."""
     question = QUESTIONS[item.question]
     if question.shape == "pair":
         return SIDES[(value == "2") ^ turn.flip] if value in ("1", "2") else None
@@ -67,7 +68,7 @@ def to_stored(item: RatedItem, turn: Turn, value: str, labels: Sequence[str]) ->
 
 
 def to_shown(item: RatedItem, turn: Turn, stored: str) -> str:
-    """The choice on this rater's page that means what is stored."""
+    """Return the choice on this rater's page that stands for a stored answer."""
     if QUESTIONS[item.question].shape != "pair":
         return stored
     return str(1 + ((stored == "b") ^ turn.flip))

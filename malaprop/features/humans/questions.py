@@ -1,4 +1,4 @@
-"""What people are asked: each question's words, choices and level of measurement."""
+"""The questions that raters answer: wording, choices and level of measurement of each."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SIDES = ("a", "b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question; `ends` says what 1 and 5 of a scale mean, `original` whether the original text is shown too.
+    """One question; `ends` are the meanings of 1 and 5 on a scale, `original` shows the original text as well.
 
-    `of_images` are the prompt and the guidance where images are judged.
+    `of_images` holds the prompt and the guidance for images.
     """
 
     name: str
@@ -32,11 +32,11 @@ class Question:
     of_images: tuple[str, str] = ("", "")
 
     def word_for(self, images: bool) -> Question:
-        """The question as it is put about texts or images."""
+        """Return the question with its wording for texts or for images."""
         return replace(self, prompt=self.of_images[0], guidance=self.of_images[1]) if images else self
 
 
-# In the order in which a rater meets them: those that show an original come last, so that it gives nothing away.
+# In the order in which a rater sees them: those that show an original come last, as it would give answers away.
 QUESTIONS: dict[str, Question] = {
     q.name: q
     for q in (
@@ -109,18 +109,18 @@ NATURAL = ("naturalness", "meaning", "similarity", "more-natural")  # of natural
 
 
 def choose_questions(names: Iterable[str]) -> tuple[Question, ...]:
-    """The questions of these names, each once, in the order in which they are put."""
+    """Return the questions of these names, each once, in the order in which raters see them."""
     wanted = list(names)
     for name in wanted:
         if name not in QUESTIONS:
             raise unknown("question", name, QUESTIONS)
     if not wanted:
-        raise SettingError(f"no question was asked; choose from {', '.join(QUESTIONS)}")
+        raise SettingError(f"--ask names no question; choose from {', '.join(QUESTIONS)}")
     return tuple(q for q in QUESTIONS.values() if q.name in wanted)
 
 
 def choices(question: Question, labels: Sequence[str]) -> tuple[str, ...]:
-    """The values an answer may have, as they are stored: a label's number, 1 to 5, or a text's letter."""
+    """Return the values that a stored answer may have: a label's number, 1 to 5, or a text's letter."""
     if question.shape == "label":
         return tuple(str(number) for number in range(len(labels)))
     return SCALE if question.shape == "scale" else SIDES

@@ -1,4 +1,4 @@
-"""What people's answers add up to, as `humans score` writes it and the report reads it: humans.json."""
+"""The record of a human evaluation, humans.json: `malaprop humans score` writes it and the report reads it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class RaterAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
-    """How often people chose the true label of a system's texts; `drop` is from the originals to these.
+    """How often raters chose the true label of a system's texts; `drop` is the difference from the originals.
 
-    `answers` counts answers, with an interval over texts; `majority` counts texts by what most chose, ties as wrong;
-    `median` is that of the raters' own accuracies.
+    `answers` is the share of answers, with an interval over texts; `majority` the share of texts by majority vote, ties
+    as wrong; `median` the median of the raters' own accuracies.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemDuel:
-    """Two systems on the same texts: in how many each is ahead, and the sign test of that, ties left out."""
+    """Two systems compared on the same texts: on how many each is ahead, and a sign test without the ties."""
 
     a: str
     b: str
@@ -67,7 +67,7 @@ class SystemDuel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSystem:
-    """How often a system's text was chosen of two, and that relative to the system chosen most."""
+    """How often raters chose a system's text of a pair, and that share relative to the most chosen system's."""
 
     name: str
     votes: Rate
@@ -81,8 +81,8 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rated:
-    """Ratings from 1 to 5 of a system's texts: the share of 4 and 5, and the mean."""
+class RatedSystem:
+    """The ratings from 1 to 5 of one system's texts: the share of 4 and 5, and the mean."""
 
     name: str
     high: Rate
@@ -91,13 +91,13 @@ class Rated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    systems: tuple[Rated, ...]
+    systems: tuple[RatedSystem, ...]
     duels: tuple[SystemDuel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
-    """Attack success; how many of the successes judged kept their label for most people; both multiplied."""
+    """Attack success, the share of judged successes that keep their label by majority vote, and their product."""
 
     name: str
     success: Rate
@@ -107,7 +107,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A rater whose answers do not count, and how many attention checks were right."""
+    """A rater who failed the attention checks and is excluded, with the number of checks answered correctly."""
 
     rater: str
     right: int
@@ -116,7 +116,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumansRecord(Record):
-    """All figures of a study. What was not asked, or not answered, is null or empty."""
+    """All figures of a human evaluation; those of questions that were not asked or answered are null or empty."""
 
     study: str
     created: str
@@ -137,7 +137,7 @@ class HumansRecord(Record):
     agreement: tuple[RaterAgreement, ...]
     validity: tuple[Validity, ...]
     more_natural: Contest | None = None
-    images: bool = False  # were judged, and no texts
+    images: bool = False  # whether raters judged images instead of texts
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, rates with their intervals and numbers to six digits."""

@@ -1,4 +1,4 @@
-"""What people said, as a part of the report; made from humans.json alone."""
+"""The report section and terminal text of a human evaluation, from its humans.json alone."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, card, lines_of, panel, panels, printable, share, table, text_of
 
-TITLE = "What people said"
+TITLE = "Human evaluation"
 Figures = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
-def people(found: Sequence[HumansRecord]) -> Markup:
-    """A card for each study; nothing where there is none."""
+def body(found: Sequence[HumansRecord]) -> Markup:
+    """Return a card for each study."""
     return join(*(_card(scores, number) for number, scores in enumerate(found)))
 
 
@@ -29,9 +29,9 @@ def _raters(scores: HumansRecord) -> str:
     left = ", ".join(f"{r.rater} ({r.right} of {r.checks} checks right)" for r in scores.left_out)
     out = f" Left out, for failing the attention checks: {left}." if left else " Nobody failed the attention checks."
     return (
-        f"{scores.counted:,} of {scores.expected:,} answers, by {kept} of {scores.invited} people, count.{out} "
-        f"Intervals of shares of answers count {what}s, as several people's answers about one {what} are not "
-        "independent."
+        f"{scores.counted:,} of {scores.expected:,} answers count, by {kept} of {scores.invited} people.{out} "
+        f"Intervals of shares of answers are computed over {what}s, as several people's answers about one {what} are "
+        "not independent."
     )
 
 
@@ -66,7 +66,7 @@ def _panel(title: str, bars: Sequence[Bar]) -> Markup:
 
 
 def tables(scores: HumansRecord) -> Iterator[Figures]:
-    """Title, columns and rows of each table."""
+    """Yield the title, columns and rows of each table."""
     columns: tuple[str, ...]
     what = "images" if scores.images else "texts"
     if scores.accuracy:
@@ -126,7 +126,7 @@ def _agreement(a: RaterAgreement) -> tuple[str, ...]:
 
 
 def terminal(scores: HumansRecord) -> str:
-    """Whose answers these are, then the tables."""
+    """Return how many answers count and whose do not, then the tables."""
     kept = scores.answered - len(scores.left_out)
     left = f", {len(scores.left_out)} left out for failing the checks" if scores.left_out else ""
     lines = [
@@ -138,4 +138,4 @@ def terminal(scores: HumansRecord) -> str:
     return "\n".join(lines)
 
 
-SECTION = Section(rank=30, title=TITLE, body=people, terminal=terminal)
+SECTION = Section(rank=30, title=TITLE, body=body, terminal=terminal)

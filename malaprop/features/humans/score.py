@@ -1,4 +1,4 @@
-"""What the answers add up to."""
+"""malaprop humans score: compute all figures of a study from its answers, and the progress of a running one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from malaprop.features.humans.record import (
     HumanEstimate,
     HumansRecord,
     LeftOut,
-    Rated,
+    RatedSystem,
     RaterAgreement,
     Ratings,
     SystemDuel,
@@ -30,19 +30,19 @@ from malaprop.features.humans.study import RaterAnswer, RatingStudy
 from malaprop.frame.records import Rate
 
 PASS_MARK = 0.7
-HIGH = 4  # from here on a rating of 5 says yes: natural, or the same in meaning
+HIGH = 4  # the lowest of five ratings that counts as natural, or as keeping the meaning
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """An item that counts, with the answers it got by rater."""
+class JudgedItem:
+    """An item with the answers that count, by rater."""
 
     item: RatedItem
     answers: dict[int, str]
 
     @property
     def majority(self) -> str | None:
-        """What more raters chose than anything else; None of a tie."""
+        """The most frequent answer; None in a tie."""
         ranked = Counter(self.answers.values()).most_common(2)
         return ranked[0][0] if len(ranked) == 1 or ranked[0][1] > ranked[1][1] else None
 
@@ -53,12 +53,12 @@ class Judged:
 
     @property
     def right(self) -> int:
-        """How many chose the true label."""
+        """The number of raters who chose the true label."""
         return sum(value == str(self.item.label) for value in self.answers.values())
 
 
 def attention(study: RatingStudy, answers: Iterable[RaterAnswer]) -> dict[int, tuple[int, int]]:
-    """For each rater, how many checks were right and how many answered."""
+    """Return for each rater how many attention checks were answered correctly, and how many were answered."""
     seen: dict[int, tuple[int, int]] = {}
     for answer in answers:
         expected = study.items[answer.item].expected
@@ -71,23 +71,25 @@ def attention(study: RatingStudy, answers: Iterable[RaterAnswer]) -> dict[int, t
 
 
 def has_failed(right: int, total: int, pass_mark: float) -> bool:
-    """Whether so few checks were right that the rater's answers do not count; who met none yet did not fail."""
+    """Return whether a rater's share of correct checks is below the pass mark; False without checks."""
     return total > 0 and right / total < pass_mark
 
 
-def judge_items(study: RatingStudy, answers: Iterable[RaterAnswer], out: frozenset[int] = frozenset()) -> list[Judged]:
-    """Items that are no checks, with the answers of raters who are not out; items without any are left out."""
+def judge_items(
+    study: RatingStudy, answers: Iterable[RaterAnswer], out: frozenset[int] = frozenset()
+) -> list[JudgedItem]:
+    """Return the answered items that are not checks, without the answers of the excluded raters `out`."""
     found: dict[int, dict[int, str]] = {}
     for answer in answers:
         if answer.rater not in out and study.items[answer.item].expected is None:
             found.setdefault(answer.item, {})[answer.rater] = answer.value
-    return [Judged(study.items[i], found[i]) for i in sorted(found)]
+    return [JudgedItem(study.items[i], found[i]) for i in sorted(found)]
 
 
 def score(study: RatingStudy, *, pass_mark: float = PASS_MARK) -> HumansRecord:
-    """All figures of a study."""
+    """Compute all figures of a study."""
     if not 0 <= pass_mark <= 1:
-        raise SettingError(f"--pass-mark is a share from 0 to 1, got {pass_mark}")
+        raise SettingError(f"--pass-mark must be from 0 to 1, got {pass_mark}")
     facts, answers, raters = study.facts, study.answers(), study.raters()
     if not answers:
         raise RecordError(f"{study.path} holds no answers yet; serve it, or bring answers in with humans import")
@@ -121,8 +123,8 @@ def score(study: RatingStudy, *, pass_mark: float = PASS_MARK) -> HumansRecord:
     )
 
 
-def agreement(question: Question, found: Sequence[Judged], seed: int) -> tuple[RaterAgreement, ...]:
-    """Alpha at the question's level, of a scale also as if its steps were even; nothing of no answers."""
+def agreement(question: Question, found: Sequence[JudgedItem], seed: int) -> tuple[RaterAgreement, ...]:
+    """Return alpha at the question's level, and for a scale at the interval level too; nothing without answers."""
     number: Callable[[str], float] = (lambda v: float(v == "b")) if question.shape == "pair" else float
     units = [[number(value) for value in j.answers.values()] for j in found]
     units = [answers for answers in units if len(answers) > 1]
@@ -149,25 +151,25 @@ def _name(system: int, names: Sequence[str]) -> str:
     return "original" if system == ORIGINAL else names[system]
 
 
-def _group(found: Iterable[Judged]) -> dict[int, list[Judged]]:
-    """By system, the originals first."""
-    groups: dict[int, list[Judged]] = {}
+def _group(found: Iterable[JudgedItem]) -> dict[int, list[JudgedItem]]:
+    """Group items by system, the originals first."""
+    groups: dict[int, list[JudgedItem]] = {}
     for j in found:
         groups.setdefault(j.system, []).append(j)
     return dict(sorted(groups.items()))
 
 
-def _rate(found: Sequence[Judged], hits: Callable[[Judged], int]) -> Rate:
-    """A share of answers, whose interval counts texts: answers about one text are not independent."""
+def _rate(found: Sequence[JudgedItem], hits: Callable[[JudgedItem], int]) -> Rate:
+    """Return a share of answers with an interval over texts, as answers about one text are not independent."""
     return Rate(sum(map(hits, found)), sum(len(j.answers) for j in found), units=len(found) or None)
 
 
-def _majority(found: Sequence[Judged]) -> Rate:
+def _majority(found: Sequence[JudgedItem]) -> Rate:
     return Rate(sum(j.majority == str(j.item.label) for j in found), len(found))
 
 
-def _median(found: Sequence[Judged]) -> float | None:
-    """The median of the raters' own accuracies."""
+def _median(found: Sequence[JudgedItem]) -> float | None:
+    """Return the median of the raters' own accuracies."""
     own: dict[int, list[bool]] = {}
     for j in found:
         for rater, value in j.answers.items():
@@ -179,7 +181,7 @@ def _estimate(found: tuple[float, float, float] | None) -> HumanEstimate | None:
     return None if found is None else HumanEstimate(value=found[0], low=found[1], high=found[2])
 
 
-def _accuracies(found: Sequence[Judged], names: Sequence[str]) -> tuple[Accuracy, ...]:
+def _accuracies(found: Sequence[JudgedItem], names: Sequence[str]) -> tuple[Accuracy, ...]:
     groups = _group(found)
     clean = _rate(groups.get(ORIGINAL, []), lambda j: j.right)
     middle = _median(groups.get(ORIGINAL, []))
@@ -200,10 +202,10 @@ def _accuracies(found: Sequence[Judged], names: Sequence[str]) -> tuple[Accuracy
     return tuple(out)
 
 
-def _contest(found: Sequence[Judged], names: Sequence[str]) -> Contest | None:
+def _contest(found: Sequence[JudgedItem], names: Sequence[str]) -> Contest | None:
     if not found:
         return None
-    groups: dict[tuple[int, int], list[Judged]] = {}
+    groups: dict[tuple[int, int], list[JudgedItem]] = {}
     for j in found:
         first, second = j.item.systems
         groups.setdefault((first, second), []).append(j)
@@ -219,7 +221,7 @@ def _contest(found: Sequence[Judged], names: Sequence[str]) -> Contest | None:
     return Contest(systems=systems, duels=tuple(duels))
 
 
-def _votes(found: Judged, system: int) -> int:
+def _votes(found: JudgedItem, system: int) -> int:
     side = "ab"[found.item.systems.index(system)]
     return sum(value == side for value in found.answers.values())
 
@@ -230,7 +232,7 @@ def _duel(a: str, b: str, ahead: Sequence[str | None]) -> SystemDuel:
     return SystemDuel(a=a, b=b, ahead_a=counts["a"], ahead_b=counts["b"], ties=counts[None], p=p)
 
 
-def _ratings(found: Sequence[Judged], names: Sequence[str]) -> Ratings | None:
+def _ratings(found: Sequence[JudgedItem], names: Sequence[str]) -> Ratings | None:
     if not found:
         return None
     groups = _group(found)
@@ -239,7 +241,7 @@ def _ratings(found: Sequence[Judged], names: Sequence[str]) -> Ratings | None:
         means[system] = {j.item.source: fmean(map(int, j.answers.values())) for j in own}
         every = fmean(int(value) for j in own for value in j.answers.values())
         high = _rate(own, lambda j: sum(int(value) >= HIGH for value in j.answers.values()))
-        systems.append(Rated(name=_name(system, names), high=high, mean=every))
+        systems.append(RatedSystem(name=_name(system, names), high=high, mean=every))
     duels = []
     for a, b in combinations(groups, 2):
         both = sorted(means[a].keys() & means[b].keys())
@@ -252,8 +254,8 @@ def _ahead(a: float, b: float) -> str | None:
     return None if abs(a - b) < 1e-9 else "a" if a > b else "b"
 
 
-def _validities(found: Sequence[Judged], study: RatingStudy) -> tuple[Validity, ...]:
-    """Success times the share of judged successes whose label most people kept; a tie does not keep it."""
+def _validities(found: Sequence[JudgedItem], study: RatingStudy) -> tuple[Validity, ...]:
+    """Multiply each system's success rate by the share of judged successes that keep their label by majority vote."""
     out = []
     for system, own in _group(found).items():
         if system != ORIGINAL:
@@ -266,6 +268,8 @@ def _validities(found: Sequence[Judged], study: RatingStudy) -> tuple[Validity, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterProgress:
+    """One rater's answers so far, and how many attention checks of them are correct."""
+
     name: str
     answered: int
     total: int
@@ -276,7 +280,7 @@ class RaterProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Answers so far, by rater and by question, and how far raters agree; never which system leads."""
+    """The answers so far by rater, and agreement by question; without a hint of which system leads."""
 
     raters: tuple[RaterProgress, ...]
     agreement: tuple[RaterAgreement, ...]
@@ -285,7 +289,7 @@ class Progress:
 
 
 def progress(study: RatingStudy) -> Progress:
-    """Raters who fail the checks so far are left out of the agreement, as they will be of the scores."""
+    """Return the progress of a study; raters who fail the checks so far are left out of the agreement."""
     answers = study.answers()
     given, seen = Counter(answer.rater for answer in answers), attention(study, answers)
     raters = []

@@ -1,4 +1,4 @@
-"""The pages of a study: instructions, one item a page, thanks, and the page of the one who runs it."""
+"""malaprop humans serve: the pages of a study (instructions, one item a page, thanks) and its progress page."""
 
 from __future__ import annotations
 
@@ -34,53 +34,54 @@ _BUSY = "Too many requests at once. Please wait a moment and try again."
 
 
 def personal_links(study: RatingStudy) -> dict[str, str]:
-    """Each rater's personal path, by name; raters who came in by import have none."""
+    """Return each rater's personal path by name; raters whose answers were imported have none."""
     return {rater.name: f"/r/{rater.id}.{rater.secret}" for rater in study.raters().values() if rater.secret}
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A rater who opened a valid link, and what was answered so far, by item."""
+    """A rater who opened a valid link, with the answers so far by item."""
 
     rater: Rater
     link: str
     given: dict[int, str]
 
 
-class RatingDesk:
-    """Knows the study and who may see what; raters are limited each for themselves, as many may share an address."""
+class RatingPages:
+    """Checks links and answers requests; request rates are limited per rater, as raters may share an address."""
 
-    def __init__(self, study: RatingStudy, ledger: AnswerWriter, pages: Pages) -> None:
-        self.study, self.ledger, self.pages = study, ledger, pages
+    def __init__(self, study: RatingStudy, writer: AnswerWriter, pages: Pages) -> None:
+        self.study, self.writer, self.pages = study, writer, pages
         self.raters = study.raters()
         self._raters = RateBuckets(rate=15, burst=60)
         self._strangers = RateBuckets(rate=2, burst=20)
 
-    def stranger(self, request: Request) -> None:
-        """Bounds what can be guessed from one address."""
+    def limit_guesses(self, request: Request) -> None:
+        """Limit how many links or tokens one address can guess."""
         if self._strangers.wait(client_of(request.scope)):
             raise HTTPException(429, _BUSY)
 
     def visit(self, request: Request, link: str) -> Visit:
+        """Check a personal link, and return its rater with the answers so far."""
         number, _, secret = link.partition(".")
         rater = self.raters.get(int(number)) if number.isdecimal() and len(number) < 9 else None
         if rater is None or not same_token(secret, rater.secret):
-            self.stranger(request)
+            self.limit_guesses(request)
             raise HTTPException(404, _BROKEN)
         if self._raters.wait(str(rater.id)):
             raise HTTPException(429, _BUSY, {"retry-after": "1"})
         try:
             return Visit(rater, link, self.study.answers_of(rater.id))
-        except MalapropError:  # its words name the file, which is no rater's business
+        except MalapropError:  # its message names the file, which raters should not see
             raise HTTPException(503, "The study cannot be read just now. Please try again in a moment.") from None
 
     def due(self, visit: Visit) -> int | None:
-        """The first place without an answer; None when all are there."""
+        """Return the first place without an answer; None if all are answered."""
         turns = self.study.turns[visit.rater.id]
         return next((place for place, turn in enumerate(turns, start=1) if turn.item not in visit.given), None)
 
-    def place_of(self, visit: Visit, place: int) -> int:
-        """The place, which must be on the rater's list."""
+    def check_place(self, visit: Visit, place: int) -> int:
+        """Return the place; raise if the rater's list does not have it."""
         if not 1 <= place <= len(self.study.turns[visit.rater.id]):
             raise HTTPException(404, "There is no such item in your list. Please open your personal link again.")
         return place
@@ -116,107 +117,109 @@ class RatingDesk:
     async def answer(self, visit: Visit, place: int, value: str, change: bool) -> Response:
         due = self.due(visit)
         if due is not None and place > due:
-            return self._told(409, "Please answer in order", f"Item {due} comes first.", visit, due)
+            return self._show_message(409, "Please answer in order", f"Item {due} comes first.", visit, due)
         turn = self.study.turns[visit.rater.id][place - 1]
         stored = to_stored(self.study.items[turn.item], turn, value, self.study.facts.labels)
         if stored is None:
             words = "Nothing was chosen, so nothing was saved. Please choose one of the answers."
-            return self._told(400, "Please choose an answer", words, visit, place)
+            return self._show_message(400, "Please choose an answer", words, visit, place)
         try:
-            entered = await asyncio.wrap_future(self.ledger.put(GivenAnswer(visit.rater.id, turn.item, stored, change)))
+            entered = await asyncio.wrap_future(self.writer.put(GivenAnswer(visit.rater.id, turn.item, stored, change)))
         except MalapropError:
             again = {"link": visit.link, "place": place, "value": value, "change": change}
             return self.pages.show("unsaved.html", again, status=503)
         if entered == "taken":
             words = "You have answered this item before, and your first answer stands. Open it to change it."
-            return self._told(409, "Already answered", words, visit, place)
+            return self._show_message(409, "Already answered", words, visit, place)
         visit.given[turn.item] = stored
         after = place + 1 if place < len(self.study.turns[visit.rater.id]) else self.due(visit)
         return RedirectResponse(f"/r/{visit.link}" + (f"/{after}" if after else ""), 303)
 
-    def _told(self, status: int, title: str, words: str, visit: Visit, place: int) -> Response:
+    def _show_message(self, status: int, title: str, words: str, visit: Visit, place: int) -> Response:
         values = {"title": title, "words": words, "link": visit.link, "place": place}
-        return self.pages.show("told.html", values, status=status)
+        return self.pages.show("message.html", values, status=status)
 
 
 def make_app(path: Path) -> tuple[FastAPI, RatingStudy]:
-    """The application that serves a study file, and the study it reads."""
-    RatingStudy(path).close()  # what is no study is not touched
-    ledger = AnswerWriter(
+    """Return the application that serves a study file, and the study that it reads."""
+    RatingStudy(path).close()  # raises before the writer touches a file that is not a study
+    writer = AnswerWriter(
         path
     )  # before reading: it says whether answers can be written, and lets readers in beside them
     try:
         study = RatingStudy(path)
     except MalapropError:
-        ledger.close()
+        writer.close()
         raise
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         study.close()
-        ledger.close()
+        writer.close()
 
     app, pages = make_site(
-        "malaprop.features.humans", title="Text study", limits=SiteLimits(body=BODY, rate=None), lifespan=life
+        "malaprop.features.humans", title="Text study", limits=SiteLimits(body=BODY, rate=None), lifespan=lifespan
     )
-    desk = RatingDesk(study, ledger, pages)
-    _rater_routes(app, desk)
-    _admin_routes(app, desk)
+    rating = RatingPages(study, writer, pages)
+    _rater_routes(app, rating)
+    _admin_routes(app, rating)
     return app, study
 
 
-def _rater_routes(app: FastAPI, desk: RatingDesk) -> None:
+def _rater_routes(app: FastAPI, rating: RatingPages) -> None:
     @app.get("/")
     async def home() -> Response:
-        return desk.pages.show("home.html")
+        return rating.pages.show("home.html")
 
     @app.get("/r/{link}")
     async def start(request: Request, link: str) -> Response:
-        return desk.start(desk.visit(request, link))
+        return rating.start(rating.visit(request, link))
 
     @app.get("/r/{link}/{place}")
     async def item(request: Request, link: str, place: int) -> Response:
-        visit = desk.visit(request, link)
-        place, due = desk.place_of(visit, place), desk.due(visit)
+        visit = rating.visit(request, link)
+        place, due = rating.check_place(visit, place), rating.due(visit)
         if due is not None and place > due:
             return RedirectResponse(f"/r/{link}/{due}", 303)
-        return desk.item(visit, place)
+        return rating.item(visit, place)
 
     @app.post("/r/{link}/{place}")
     async def answer(request: Request, link: str, place: int) -> Response:
-        visit = desk.visit(request, link)
+        visit = rating.visit(request, link)
         form = await _form(request)
-        return await desk.answer(visit, desk.place_of(visit, place), form.get("answer", ""), form.get("change") == "1")
+        return await rating.answer(
+            visit, rating.check_place(visit, place), form.get("answer", ""), form.get("change") == "1"
+        )
 
 
-def _admin_routes(app: FastAPI, desk: RatingDesk) -> None:
+def _admin_routes(app: FastAPI, rating: RatingPages) -> None:
     @app.get("/admin")
     async def admin(request: Request) -> Response:
         given = request.cookies.get(COOKIE)
-        if not same_token(given, desk.study.facts.admin):
-            return desk.pages.show("login.html", {"wrong": False})
-        found = await asyncio.to_thread(_progress, desk.study.path)
-        return desk.pages.show("admin.html", {"facts": desk.study.facts, "progress": found})
+        if not same_token(given, rating.study.facts.admin):
+            return rating.pages.show("login.html", {"wrong": False})
+        found = await asyncio.to_thread(_progress, rating.study.path)
+        return rating.pages.show("admin.html", {"facts": rating.study.facts, "progress": found})
 
     @app.post("/admin")
     async def login(request: Request) -> Response:
-        desk.stranger(request)
+        rating.limit_guesses(request)
         token = (await _form(request)).get("token", "").strip()
-        if not same_token(token, desk.study.facts.admin):
-            return desk.pages.show("login.html", {"wrong": True}, status=403)
+        if not same_token(token, rating.study.facts.admin):
+            return rating.pages.show("login.html", {"wrong": True}, status=403)
         response = RedirectResponse("/admin", 303)
         set_cookie(response, request, COOKIE, token)
         return response
 
 
 def _progress(path: Path) -> object:
-    with RatingStudy(path) as own:  # a connection of its own, as it reads in a thread of its own
+    with RatingStudy(path) as own:  # this runs in another thread, which needs its own connection
         return progress(own)
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The first value of each field of a plain form."""
+    """Return the first value of each field of a posted form."""
     body = (await request.body()).decode("utf-8", "replace")
     try:
         return {name: values[0] for name, values in parse_qs(body, max_num_fields=20).items()}
@@ -224,7 +227,7 @@ async def _form(request: Request) -> dict[str, str]:
         raise HTTPException(400, "This request is not what the page expects. Please reload the page.") from None
 
 
-FEW = 20  # links shown on the terminal; beyond, a file serves better
+FEW = 20  # links printed on the terminal; more are better written to a file
 
 
 def host_study(
@@ -238,9 +241,10 @@ def host_study(
     secrets: bool = True,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serves until stopped. The port is taken first, so that one in use is found before anything is opened.
+    """Serve a study until stopped. The port is bound first, so that a port in use fails before the study is opened.
 
-    `url` is how raters reach it, where that is not the address itself. Without `secrets`, links and token are not said.
+    `url` is the address under which raters reach the server, if it is another. Without `secrets`, links and token are
+    not printed.
     """
     opened = bind(host, port, expose=expose)
     try:
@@ -253,7 +257,7 @@ def host_study(
     personal = {name: base + link for name, link in personal_links(study).items()}
     if links is not None:
         _write_links(links, personal)
-        say(f"links: {links} ({len(personal)} raters; whoever has a link can answer under it)")
+        say(f"links: {links} ({len(personal)} raters; anyone who has a link can answer under it)")
     elif secrets:
         for name, link in list(personal.items())[:FEW]:
             say(f"{name}: {link}")
@@ -265,7 +269,7 @@ def host_study(
 
 
 def _address(host: str, port: int) -> str:
-    """The address for links; that of all interfaces is nobody's, so the machine's name stands for it."""
+    """Return the address for links; the machine's name where the server listens on all interfaces."""
     name = gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
     return f"http://{name}:{port}"
 

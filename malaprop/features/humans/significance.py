@@ -1,4 +1,4 @@
-"""The sign test, and intervals of what is made of two rates."""
+"""The sign test, and 95% intervals for the difference and the product of two rates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from malaprop.frame.records import Rate
 
 
 def sign_test(plus: int, minus: int) -> float | None:
-    """How likely a split at least as uneven is if both were equally likely; ties are left out beforehand.
+    """Return the exact two-sided p-value of a sign test with `plus` and `minus` signs, ties left out beforehand.
 
-    Exact and two-sided; None of no pairs.
+    None where there are no signs.
     """
     n = plus + minus
     if n == 0:
@@ -20,7 +20,7 @@ def sign_test(plus: int, minus: int) -> float | None:
 
 
 def difference(a: Rate, b: Rate) -> tuple[float, float, float] | None:
-    """a - b with Newcombe's 95% interval (1998, method 10); None where either is empty."""
+    """Return a - b with Newcombe's 95% interval (1998, method 10); None where either is empty."""
     if not a.total or not b.total:
         return None
     (low_a, high_a), (low_b, high_b) = a.interval, b.interval
@@ -31,7 +31,7 @@ def difference(a: Rate, b: Rate) -> tuple[float, float, float] | None:
 
 
 def product(a: Rate, b: Rate) -> tuple[float, float, float] | None:
-    """a * b with a 95% interval from theirs, the first order of a product (Zou and Donner's MOVER, 2008)."""
+    """Return a * b with a 95% interval from theirs, to first order (MOVER, Zou and Donner 2008)."""
     if not a.total or not b.total:
         return None
     (low_a, high_a), (low_b, high_b) = a.interval, b.interval

@@ -1,4 +1,4 @@
-"""The texts or images of runs, put side by side: one source is an original and what each system made of it."""
+"""Groups the texts or images of runs by original: a source is one original with each system's adversarial form."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from malaprop.core.errors import RecordError
 from malaprop.features.humans.changes import Alteration, AttackedRun, Fields, read_runs
 
-LONGEST = 20_000  # characters; nobody judges more on one page
-LARGEST = 2_000_000  # characters of an image's address
+LONGEST = 20_000  # characters of a text; a rater cannot judge more on one page
+LARGEST = 2_000_000  # characters of an image as a data address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """What is compared: a recipe on a victim, under the shortest name that tells it from the others."""
+    """A recipe on a victim, under the shortest name that distinguishes it from the study's other systems."""
 
     name: str
     recipe: str
@@ -29,7 +29,7 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySource:
-    """An original that was attacked, and the texts or images by which systems (by number) broke it."""
+    """An original that was attacked, and its adversarial forms by the number of the system that succeeded."""
 
     key: str
     label: int
@@ -39,9 +39,9 @@ class StudySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """All there is to draw from; `long` counts texts left out because nobody would read them to the end.
+    """All sources that items are sampled from; `long` counts texts left out as too long to judge.
 
-    `natural`: the runs are searches in latent space, of which other things are asked; `images`: of images.
+    `natural` is set for searches in latent space, which have other default questions; `images` for runs of images.
     """
 
     systems: tuple[System, ...]
@@ -63,9 +63,9 @@ def _names(runs: Sequence[AttackedRun]) -> list[str]:
 
 
 def _labels(runs: Sequence[AttackedRun]) -> tuple[str, ...]:
-    """The names all runs share, numbers where none are known; empty where runs disagree."""
+    """Return the labels' names that all runs share, numbers where no run has names, nothing where runs disagree."""
     changes = [change for run in runs for change in run.changes.values()]
-    if any(not change.label.isdecimal() for change in changes):  # sentences say their labels by name
+    if any(not change.label.isdecimal() for change in changes):  # records of sentences hold the labels' names
         return tuple(sorted({change.label for change in changes if change.label}))
     known = {run.labels for run in runs}
     if len(known) > 1:
@@ -76,14 +76,14 @@ def _labels(runs: Sequence[AttackedRun]) -> tuple[str, ...]:
 
 
 def _number(change: Alteration, labels: Sequence[str]) -> int:
-    """The label by its number; -1 where it has none."""
+    """Return the number of the change's label, -1 where the label is unknown."""
     if change.label in labels:
         return labels.index(change.label)
     return int(change.label) if change.label.isdecimal() else -1
 
 
 def _key(data: str, change: Alteration) -> str:
-    """The same for the same original, whatever attacked it."""
+    """Return a hash that is the same for the same original, whichever system attacked it."""
     whole = json.dumps([data, change.id, change.original])
     return blake2b(whole.encode(), digest_size=8).hexdigest()
 
@@ -92,18 +92,18 @@ def _is_long(fields: Fields | None, images: bool) -> bool:
     return fields is not None and sum(map(len, fields.values())) > (LARGEST if images else LONGEST)
 
 
-def _refuse_nothing(folders: Sequence[Path], runs: Sequence[AttackedRun]) -> None:
+def _check_not_empty(folders: Sequence[Path], runs: Sequence[AttackedRun]) -> None:
     where = ", ".join(map(str, folders))
     if not any(run.changes for run in runs):
-        raise RecordError(f"the runs below {where} hold no outcome; wait for them to end, or attack again")
+        raise RecordError(f"the runs below {where} hold no outcomes; wait for them to end, or attack again")
     if not any(change.changed is not None for run in runs for change in run.changes.values()):
-        raise RecordError(f"no attack below {where} succeeded, so there is nothing to show to people")
+        raise RecordError(f"no attack below {where} succeeded, so there is nothing to judge; give runs with successes")
 
 
 def gather(folders: Sequence[Path]) -> Sources:
-    """The sources of all runs at or below the folders, in the order of their keys."""
+    """Read the sources of all runs at or below the folders, in the order of their keys."""
     runs = read_runs(folders)
-    _refuse_nothing(folders, runs)
+    _check_not_empty(folders, runs)
     labels, images = _labels(runs), runs[0].kind == "images"
     systems, found, long = [], dict[str, StudySource](), 0
     for number, (name, run) in enumerate(zip(_names(runs), runs, strict=True)):
@@ -124,6 +124,6 @@ def gather(folders: Sequence[Path]) -> Sources:
                 source.broken[number] = change.changed
     sources = tuple(found[key] for key in sorted(found))
     if not any(source.broken for source in sources):
-        raise RecordError(f"every text is longer than {LONGEST:,} characters, which nobody would read to the end")
+        raise RecordError(f"every text is longer than {LONGEST:,} characters, too long to judge; attack shorter texts")
     natural = any(run.kind != "outcomes" for run in runs)
     return Sources(systems=tuple(systems), labels=labels, sources=sources, long=long, natural=natural, images=images)

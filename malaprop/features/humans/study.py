@@ -1,4 +1,4 @@
-"""The study file: one SQLite database with the items, the raters' lists and every answer."""
+"""The study file of a human evaluation: one SQLite database with the items, the raters' lists and every answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CREATE TABLE changes (rater INTEGER NOT NULL, item INTEGER NOT NULL, value TEXT 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a study is: `each` raters judge an item; `admin` is the key of the page that shows progress."""
+    """The properties of a study: `each` raters judge an item; `admin` is the token of the progress page."""
 
     id: str
     created: str
@@ -51,7 +51,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """One person; without a secret it came in by import and has no page."""
+    """One rater; raters whose answers were imported have no secret and no page."""
 
     id: int
     name: str
@@ -60,6 +60,8 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class RaterAnswer:
+    """One rater's stored answer to one item."""
+
     rater: int
     item: int
     value: str
@@ -68,7 +70,7 @@ class RaterAnswer:
 def create(
     path: Path, facts: Facts, items: Mapping[int, RatedItem], raters: Sequence[Rater], turns: Sequence[Sequence[Turn]]
 ) -> None:
-    """Writes a whole study, or nothing; a file that is there already is kept."""
+    """Write a whole study or nothing; raise if the file exists."""
     if path.exists():
         raise RecordError(f"{path} exists already, and may hold answers; choose another --out")
     half = path.with_name(f".{path.name}.half")
@@ -122,7 +124,7 @@ def _item(question: str, content: str) -> RatedItem:
 
 @contextmanager
 def _explain_errors(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors into one line that says what to do."""
+    """Turn SQLite's errors into a line that says what to do."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -175,20 +177,20 @@ class RatingStudy:
             }
 
     def answers(self) -> list[RaterAnswer]:
-        """Every answer, by rater and item."""
+        """Return every answer, ordered by rater and item."""
         with _explain_errors(self.path):
             return [
                 RaterAnswer(*row) for row in self._rows("SELECT rater, item, value FROM answers ORDER BY rater, item")
             ]
 
     def answers_of(self, rater: int) -> dict[int, str]:
-        """One rater's answers by item."""
+        """Return one rater's answers by item."""
         with _explain_errors(self.path):
             return dict(self._rows("SELECT item, value FROM answers WHERE rater = ?", rater))
 
     @property
     def images(self) -> bool:
-        """Whether images are judged, and no texts."""
+        """Whether raters judge images instead of texts."""
         return any(item.image for item in self.items.values())
 
     def question(self, item: int) -> Question:
@@ -205,7 +207,7 @@ class RatingStudy:
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """A connection that commits by hand; each commit of a writing one is on the disk when it returns."""
+    """Open a connection without automatic commits; with `write`, a commit returns once it is on the disk."""
     where = f"{path.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
     with _explain_errors(path):
         base = sqlite3.connect(where, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
@@ -216,7 +218,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(base: sqlite3.Connection, path: Path) -> Iterator[sqlite3.Connection]:
-    """All of what is written inside, or nothing."""
+    """Commit everything written inside the block, or nothing if it raises."""
     with _explain_errors(path):
         base.execute("BEGIN IMMEDIATE")
         try:

@@ -20,7 +20,7 @@ from malaprop.core.score import Floats, winner
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.service import Tally
-from malaprop.features.explain.importance import Importance, Substitutes, explaining
+from malaprop.features.explain.importance import Importance, Substitutes, explain_steps
 from malaprop.features.playground.error_messages import remove_paths
 from malaprop.features.playground.victim_thread import Make, VictimThread
 from malaprop.frame.records.outcome import Edit, Outcome, edits_between, to_plain
@@ -110,7 +110,7 @@ def importance_of(
     """How much each word, and each of its substitutes, moves the answer."""
     victim = desk.victim
     check("word importance", (Capability.SCORES,), desk.name, victim.offers)
-    return lambda table, owner: explaining(victim, fields, table, owner, label=label, substitutes=substitutes)
+    return lambda table, owner: explain_steps(victim, fields, table, owner, label=label, substitutes=substitutes)
 
 
 def weights(found: Importance) -> list[float]:

@@ -1,4 +1,4 @@
-"""malaprop pretrain: small encoders where no hub is in reach."""
+"""malaprop pretrain: pre-train the small encoders of the zoo, for use without a model hub."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Pretrain:
     saving: OutputOptions = OutputOptions()
 
     def __post_init__(self) -> None:
-        """Whether the encoder goes to the cache is decided once, so that study.toml says it."""
+        """Decide once whether the encoder goes to the cache, so that study.toml records it."""
         if self.cache is None:
             object.__setattr__(self, "cache", self.saving.out is None)
 
@@ -76,14 +76,14 @@ class Pretrain:
         if self.minutes is not None and self.minutes <= 0:
             raise SettingError(f"--minutes must be above 0, got {self.minutes:g}")
         if (device := self.where.device).partition(":")[0] not in ("auto", "cpu", "cuda"):
-            raise SettingError(f"--device is cpu, cuda or auto, got {device!r}")
+            raise SettingError(f"--device must be cpu, cuda or auto, got {device!r}")
         refuse_precision(self.command, self.where)
         assert plan(self.kind, self.settings)
         if self.cache:
             return
         check_room(self.saving.out, MARK)
         if (out := self.saving.out) is not None and (out / MARK).is_file() and not (out / FILE).is_file():
-            raise SettingError(f"{out} holds an encoder that is finished; name another folder, or delete that one")
+            raise SettingError(f"{out} holds a finished encoder; name another --out, or delete that folder")
 
     def plan(self) -> Iterator[Task]:
         from malaprop.frame.records.trained import TrainedRecord
@@ -91,19 +91,21 @@ class Pretrain:
         from malaprop.frame.tasks.task import Task
 
         out = self.saving.out
-        told = out is not None and TrainedRecord.read(out) is not None  # one in the cache gives way to a newer one
-        output = OwnFolder(MARK, checks=bool(self.cache) and not told)
+        finished = out is not None and TrainedRecord.read(out) is not None
+        # the task checks an encoder that it finds in the cache, as a new command may replace it
+        output = OwnFolder(MARK, checks=bool(self.cache) and not finished)
         yield Task(name=self.kind, work=self.pretrain, output=output, at=self.place, vital=True)
 
-    def pretrain(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def pretrain(self, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+        """Pre-train the encoder in the cache or in the study's own folder."""
         del inputs
         if self.cache:
-            self._write(desk, desk.folder)
+            self._write(worker, worker.folder)
         else:
-            fill(desk.folder, MARK, partial(self._write, desk))
+            fill(worker.folder, MARK, partial(self._write, worker))
         yield from ()
 
-    def _write(self, desk: WorkerContext, folder: Path) -> Card:
+    def _write(self, worker: WorkerContext, folder: Path) -> Card:
         from malaprop.data.base import load
         from malaprop.zoo.pretrain.job import pretrain
 
@@ -117,9 +119,9 @@ class Pretrain:
             settings=self.settings,
             start=self.start,
             half=self.half,
-            device=desk.device,
+            device=worker.device,
             seed=self.seed,
-            quiet=desk.quiet,
+            quiet=worker.quiet,
         )
         return card
 

@@ -1,4 +1,4 @@
-"""malaprop train: a model by its name, whose kind decides what it reads and which options it has; or all of the zoo."""
+"""malaprop train: train one model by its name, whose kind decides its data and options, or all models of the zoo."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Train:
     saving: OutputOptions = OutputOptions()
 
     def __post_init__(self) -> None:
-        """What is left to the kind of model is decided once, so that study.toml says it."""
+        """Fill in the defaults of the kind of model once, so that study.toml records them."""
         if self.texts.data is None:
             object.__setattr__(self, "texts", replace(self.texts, data=self.kind.data))
         if self.cache is None and self.is_zoo:
@@ -80,7 +80,7 @@ class Train:
 
     @property
     def where(self) -> RunOptions:
-        """All63 takes as many processes as the machine has room for, where none are asked for."""
+        """The run options; all63 without --jobs gets as many processes as the machine has room for."""
         if not self.is_zoo or self.machine.jobs or self.machine.engine != "local":
             return self.machine
         from malaprop.features.training.zoo_study import default_jobs
@@ -97,7 +97,7 @@ class Train:
         self.kind.check(self)
 
     def _check_options(self) -> None:
-        """Refuses what the model would not look at."""
+        """Refuse options that training this kind of model does not use."""
         unread = self.kind.lacks if self.is_zoo else (*self.kind.lacks, "seeds", "only", "cache")
         given = flat(self)
         for name in unread:
@@ -120,9 +120,9 @@ class Train:
         del inputs
         return self.kind.read(self)
 
-    def train(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """One model, in the study's own folder."""
-        fill(desk.folder, self.kind.mark, lambda folder: self.kind.train(self, desk, inputs, folder))
+    def train(self, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+        """Train one model in the study's own folder."""
+        fill(worker.folder, self.kind.mark, lambda folder: self.kind.train(self, worker, inputs, folder))
         yield from ()
 
     def gather(self, root: Path) -> TrainedRecord:
@@ -148,11 +148,11 @@ class Train:
 def train(
     spec: str, data: str | os.PathLike[str] | None = None, *, out: str | os.PathLike[str] | None = None, **settings: Any
 ) -> Trained:
-    """Trains a model, as `malaprop train` does.
+    """Train a model, as `malaprop train` does.
 
     `spec` is its name (`LSTM-W-GloVe-1`, `BERT`, `nmt-lstm`, `wgan` ...), or `all63`; `data` a dataset by name or a
     file. Further keywords are options of the command: seed, text, label, vectors, start, set (settings of the training,
-    as {"epochs": 2}), device, jobs. Without `out` a temporary folder is used, which goes with the result.
+    as {"epochs": 2}), device, jobs. Without `out` the model lies in a temporary folder, deleted with the result.
 
         made = mp.train("LSTM-W-Random-1", "reviews.csv", out="models/mine", set={"epochs": 2})
         made.figures["test_accuracy"]; made.card; mp.audit(made.victim(), "reviews.csv")

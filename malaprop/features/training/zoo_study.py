@@ -1,8 +1,8 @@
-"""malaprop train all63: every model of the zoo a task, and the table of their accuracies.
+"""malaprop train all63: train every model of the zoo as a task of its own, and write a table of their accuracies.
 
     python -m malaprop.features.training.zoo_study zoo/mr/all63.json zoo/ag/all63.json
 
-writes one table of several files that the command has written.
+writes one table from several files of the command.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from malaprop.zoo.names import ZooSpec
     from malaprop.zoo.train import WordRows
 
-SPECIAL = 64  # in the place of a number, of models that the paper's table does not have
+SPECIAL = 64  # the number of every model that is not in the paper's table
 
 
 def default_jobs(device: str) -> int:
-    """On a GPU as many as there are cores, up to 14; on a CPU one for two cores, as each model uses several."""
+    """Return the number of processes: on a GPU one a core, up to 14; on a CPU one for two cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(14, cores - 1) if device.startswith("cuda") else cores // 2)
 
 
 class ZooMember(NamedTuple):
-    """One model of the zoo that is wanted, and its folder: below the study's, or in the cache."""
+    """One model to train, with its seed and its folder `at`, below the study's or in the cache."""
 
     spec: ZooSpec
     seed: int
@@ -54,7 +54,7 @@ class ZooMember(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """About how long it takes: the longest are begun first, so that none is alone at the end."""
+        """A rough training time; the longest start first, so that none runs alone at the end."""
         if self.spec.fine_tuned:
             return 60
         kind = {"BiLSTM": 5, "LSTM": 3, "CNN": 1}.get(self.spec.encoder, 4) * self.spec.depth
@@ -63,7 +63,7 @@ class ZooMember(NamedTuple):
 
 @dataclass(frozen=True)
 class Zoo:
-    """The models that were asked for. Those that are there are left alone; one that fails takes no other with it."""
+    """Trains the chosen models; finished ones stay as they are, and one that fails does not stop the others."""
 
     study: Train
 
@@ -73,46 +73,46 @@ class Zoo:
 
     @cached_property
     def words(self) -> WordRows:
-        """The texts as numbers, made once for all models that read words."""
+        """The texts as word numbers, computed once for all models that read words."""
         from malaprop.zoo.train import WordRows
 
         return WordRows.of(self.texts, int(self.study.beginning.settings.get("least", 1)))
 
     @property
-    def asked(self) -> dict[ZooSpec, list[int]]:
-        """Models and their seeds: those of one layer as often as asked for, the others once; NAME#2 has its own."""
+    def seeds(self) -> dict[ZooSpec, list[int]]:
+        """The chosen models with their seeds: `--seeds` of a one-layer model, one of the others; NAME#2 has its own."""
         from malaprop.zoo import names as zoo
 
         found: dict[ZooSpec, list[int]] = {}
         for spec, seed in map(zoo.parse, self.study.only or (spec.name for spec in zoo.grid())):
-            often = (self.study.seeds or 1) if spec.depth == 1 and not spec.fine_tuned else 1
-            found.setdefault(spec, []).extend([seed] if seed else range(often))
+            count = (self.study.seeds or 1) if spec.depth == 1 and not spec.fine_tuned else 1
+            found.setdefault(spec, []).extend([seed] if seed else range(count))
         return {spec: sorted(set(seeds)) for spec, seeds in found.items()}
 
     @cached_property
     def members(self) -> tuple[ZooMember, ...]:
-        """In --out, or in the cache."""
+        """The models to train, each with its folder in --out or in the cache."""
         from malaprop.zoo import names as zoo
         from malaprop.zoo.cache import home
 
         given = self.study.beginning.given
-        told = given.plain() if given.vectors or given.start or given.settings else None
+        own = given.plain() if given.vectors or given.start or given.settings else None
         found = []
-        for spec, seeds in self.asked.items():
+        for spec, seeds in self.seeds.items():
             for seed in seeds:
-                cached = home(spec, self.texts, seed, told) if self.study.cache else None
+                cached = home(spec, self.texts, seed, own) if self.study.cache else None
                 found.append(ZooMember(spec, seed, str(cached or zoo.name_with_seed(spec, seed))))
         return tuple(found)
 
     def check(self) -> None:
         from malaprop.zoo.train import check_settings
 
-        check_settings(self.study.beginning.settings, list(self.asked))
+        check_settings(self.study.beginning.settings, list(self.seeds))
         for member in self.members:
             self._card(member, self.study.saving.out)
 
     def _card(self, member: ZooMember, root: Path | None) -> Card | None:
-        """The card of a model that was trained before; None of one that is damaged."""
+        """Return the card of a finished model; None if there is no model or it is damaged."""
         from malaprop.training.card import read_card
         from malaprop.zoo import checkpoint
         from malaprop.zoo.names import ZooSpec
@@ -130,7 +130,7 @@ class Zoo:
         return card
 
     def plan(self) -> Iterator[Task]:
-        """What several models start from is made once, before them; where that fails, each of them says so."""
+        """Yield a task for each table of word vectors that models start from, then one for each model."""
         from malaprop.frame.tasks.outputs import Handover, OwnFolder
         from malaprop.frame.tasks.task import Task
 
@@ -156,7 +156,7 @@ class Zoo:
         return {**self.read_texts(inputs), "words": self.words}
 
     def gather(self, root: Path) -> tuple[TrainedModel, ...]:
-        """In the order of the paper's table."""
+        """Read the trained models, in the order of the paper's table."""
         found = (self._describe(member, root) for member in self.members)
         return tuple(sorted(found, key=lambda model: (model.number, model.name)))
 
@@ -191,15 +191,12 @@ class Zoo:
         )
 
 
-# --- tasks
-
-
-def prepare_vectors(kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[bool]:
-    """Word vectors that several models start from."""
+def prepare_vectors(kind: str, worker: WorkerContext, inputs: Inputs) -> Iterator[bool]:
+    """Find or train the word vectors that several models start from."""
     from malaprop.assets import store
     from malaprop.zoo.start_vectors import TRAINED, find_or_train_vectors
 
-    del desk
+    del worker
     if kind in TRAINED:
         find_or_train_vectors(kind, inputs["texts"])
     else:
@@ -207,28 +204,25 @@ def prepare_vectors(kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[
     yield True
 
 
-def train_member(study: Train, member: ZooMember, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-    """One model, in its own folder."""
+def train_member(study: Train, member: ZooMember, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    """Train one model in its own folder."""
     from malaprop.frame.tasks.outputs import Note
     from malaprop.zoo.train import train
 
     card = train(
         member.spec,
         inputs["texts"],
-        desk.folder,
+        worker.folder,
         seed=member.seed,
-        device=desk.device,
+        device=worker.device,
         given=replace(study.beginning.given, words=inputs["words"]),
         quiet=True,
     )
-    yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
-
-
-# --- the table
+    yield Note(f"test accuracy {card.figures['test_accuracy']:.1%}")
 
 
 def table_rows(record: TrainedRecord, data: str) -> list[dict[str, Any]]:
-    """A row a model, as all63.json has it."""
+    """Return a row for each model, as all63.json has it."""
     return [
         {
             "number": model.number,
@@ -244,7 +238,7 @@ def table_rows(record: TrainedRecord, data: str) -> list[dict[str, Any]]:
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """One line a model, accuracies of every dataset and of each seed side by side."""
+    """Return a Markdown table with a line for each model and its accuracies by dataset and seed."""
     sets = list(dict.fromkeys(row["data"] for row in rows))
     cells: dict[tuple[int, str], dict[str, list[str]]] = {}
     for row in rows:
@@ -258,13 +252,13 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main(paths: Sequence[str]) -> str:
-    """The table of the JSON files that `train all63` has written."""
+    """Return one table from several all63.json files."""
     rows = []
     for path in paths:
         try:
             rows += json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise SettingError(f"{path} is no table of train all63: {plain(error)}") from None
+            raise SettingError(f"cannot read {path}: {plain(error)}; give an all63.json of train all63") from None
     return markdown(rows)
 
 

@@ -135,11 +135,11 @@ def test_the_statistics_of_the_gate():
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ({}, SettingError, "check compares: give --baseline FOLDER, or a bar"),
-        ({"baseline": "nowhere"}, RecordError, "is no folder and no file"),
+        ({}, SettingError, "give --baseline FOLDER, or a minimum"),
+        ({"baseline": "nowhere"}, RecordError, "nowhere does not exist"),
         ({"baseline": "."}, RecordError, "holds no runs"),
         ({"baseline": "base", "data": "other.csv"}, RecordError, "is a baseline of other texts: 60 of its 60"),
-        ({"baseline": "base", "seed": 3}, SettingError, "the baseline was run with seed = 0, and here it is 3"),
+        ({"baseline": "base", "seed": 3}, SettingError, "the baseline was run with seed = 0, but this check has 3"),
         ({"baseline": "base", "min": {"speed": 1}}, SettingError, "bar is called 'speed'|no bar"),
         ({"min": {"accuracy": 3}, "data": "texts.csv"}, SettingError, "takes a share between 0 and 1, got 3"),
         (

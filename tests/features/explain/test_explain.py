@@ -122,7 +122,7 @@ def test_goes_on_without_wordnet(monkeypatch):
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", missing)
     result = run("good", "--victim", VICTIM)
     assert result.exit_code == 0
-    assert "no substitutes: wordnet is not there" in result.stderr
+    assert "synonyms are left out: wordnet is not there" in result.stderr
 
 
 @pytest.mark.parametrize(

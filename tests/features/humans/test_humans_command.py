@@ -64,7 +64,7 @@ def test_export_import_score(type_in, runs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("export", "{runs}/typo", "--ask", "similarity"), "these runs hold one (typo on toy)"),
+        (("export", "{runs}/typo", "--ask", "similarity"), "these runs hold only one (typo on toy)"),
         (("export", "{runs}", "--ask", "beauty"), "question"),
         (("export", "{runs}/nothing"), "no such folder"),
         (("score", "nothing.db"), "no such study"),

@@ -6,7 +6,7 @@ import pytest
 from tiny_study import two_runs, write_finds, write_turns
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.answer_writer import GivenAnswer, enter
+from malaprop.features.humans.answer_writer import GivenAnswer, save_answer
 from malaprop.features.humans.crowd_export import write_label_studio
 from malaprop.features.humans.export import Design, export
 from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn
@@ -27,7 +27,7 @@ def answered(path, decide):
     base = connect(path, write=True)
     with transaction(base, path):
         for one in given:
-            enter(base, one, "")
+            save_answer(base, one, "")
     base.close()
     with RatingStudy(path) as study:
         return score(study)
@@ -47,7 +47,7 @@ def test_table_7_images_of_two_victims_and_the_baseline(tmp_path):
         assert {s.name for s in study.facts.systems} == {"hybrid, forest", "hybrid, lenet", "fgsm, lenet"}
         fgsm = next(n for n, s in enumerate(study.facts.systems) if s.recipe == "fgsm")
         shown = [show(item, False, study.facts.labels) for item in study.items.values()]
-        with pytest.raises(RecordError, match="made for texts"):
+        with pytest.raises(RecordError, match="writes texts only"):
             write_label_studio(study, tmp_path / "tasks.json")
     assert all("image" in one.question.prompt for one in shown)
     assert {choice.caption for one in shown if one.question.shape == "pair" for choice in one.choices} == {
@@ -100,7 +100,7 @@ def test_what_cannot_be_shown_is_refused(tmp_path):
         export([tmp_path / "bad"], tmp_path / "s.db", Design())
     write_finds(tmp_path / "both" / "images", "forest", 10)
     two_runs(tmp_path / "both" / "texts")
-    with pytest.raises(RecordError, match="export them apart"):
+    with pytest.raises(RecordError, match="into separate studies"):
         export([tmp_path / "both"], tmp_path / "s.db", Design())
 
 

@@ -13,7 +13,7 @@ from tiny_study import SYNONYM, TEXTS, TYPO, item, two_runs, write_run
 
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.items import ORIGINAL, allot, people
+from malaprop.features.humans.items import ORIGINAL, assign, count_raters
 from malaprop.features.humans.questions import QUESTIONS
 from malaprop.features.humans.sources import LONGEST
 from malaprop.features.humans.study import RatingStudy
@@ -97,8 +97,8 @@ def test_work_is_shared_out(runs, tmp_path, raters, most):
 def test_every_item_finds_its_raters(many, each, checks, most, seed):
     items = [item("label" if n % 2 else "readability", (0, 1), source=str(n)) for n in range(many)]
     items = sorted(items, key=lambda i: i.question) + [item("label", (), expected="1") for _ in range(checks)]
-    raters = people(many, each, most)
-    lists = allot(items, each, raters, seed)
+    raters = count_raters(many, each, most)
+    lists = assign(items, each, raters, seed)
     seen = Counter(turn.item for turns in lists for turn in turns)
     assert seen == {n: raters if items[n].expected else each for n in range(len(items))}
     sizes = [sum(items[t.item].expected is None for t in turns) for turns in lists]
@@ -161,10 +161,10 @@ def test_what_cannot_be_a_study_is_refused(tmp_path):
     with refused("hold no outcome"):
         export([tmp_path / "none"], tmp_path / "x.db", Design())
     write_run(tmp_path / "failed", "typo", TYPO, status="failed")
-    with refused("nothing to show to people"):
+    with refused("nothing to judge"):
         export([tmp_path / "failed"], tmp_path / "x.db", Design())
     write_run(tmp_path / "long", "typo", TYPO, texts=["good " * LONGEST])
-    with refused("nobody would read"):
+    with refused("too long to judge"):
         export([tmp_path / "long"], tmp_path / "x.db", Design())
     assert not (tmp_path / "x.db").exists()
 
@@ -172,14 +172,14 @@ def test_what_cannot_be_a_study_is_refused(tmp_path):
 @pytest.mark.parametrize("question", ["readability", "similarity"])
 def test_one_recipe_cannot_be_compared(tmp_path, question):
     write_run(tmp_path / "runs", "typo", TYPO)
-    with refused(f"{question} compares texts of two recipes or victims, and these runs hold one", SettingError):
+    with refused(f"{question} compares texts of two recipes or victims, but these runs hold only one", SettingError):
         export([tmp_path / "runs"], tmp_path / "x.db", Design(ask=(question,)))
 
 
 def test_two_recipes_without_a_common_text_cannot_be_compared(tmp_path):
     write_run(tmp_path / "runs" / "a", "typo", TYPO, texts=TEXTS[:4])
     write_run(tmp_path / "runs" / "b", "synonym", SYNONYM, texts=TEXTS[4:8])
-    with refused("no text was broken by two of these runs", SettingError):
+    with refused("no two of these runs succeeded on the same text", SettingError):
         export([tmp_path / "runs"], tmp_path / "x.db", Design(ask=("readability",)))
 
 

@@ -12,7 +12,7 @@ from tiny_study import two_runs
 from malaprop.core.errors import RecordError
 from malaprop.features.humans import crowd_export as crowd
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.incoming import bring
+from malaprop.features.humans.incoming import import_answers
 from malaprop.features.humans.presentation import to_shown, to_stored
 from malaprop.features.humans.study import RatingStudy
 
@@ -65,7 +65,7 @@ def test_answers_come_back_on_the_right_side(path, tasks, tmp_path):
     for row in pairs:
         side = "Text 1" if "xo" not in row["text_1"] else "Text 2"
         rows.append((row["task"], row["rater"], side))
-    bring(path, write_answers(tmp_path / "answers.csv", rows))
+    import_answers(path, write_answers(tmp_path / "answers.csv", rows))
     with RatingStudy(path) as study:
         real = [a.value for a in study.answers() if study.items[a.item].expected is None]
         assert real == ["a"] * 8
@@ -75,7 +75,7 @@ def test_answers_come_back_on_the_right_side(path, tasks, tmp_path):
 @pytest.mark.parametrize("names", [("task", "rater", "answer"), ("Input.task", "WorkerId", "Answer.answer")])
 def test_all_answers_of_a_platform(path, tasks, tmp_path, names):
     rows = [(row["task"], f"worker {row['rater']}", row["choices"].split(crowd.BETWEEN)[1].upper()) for row in tasks]
-    brought = bring(path, write_answers(tmp_path / "answers.csv", rows, names))
+    brought = import_answers(path, write_answers(tmp_path / "answers.csv", rows, names))
     assert (brought.answers, brought.raters) == (len(tasks), 2)
     assert len(stored(path)) == len(tasks)
     assert {name for name, _, _ in stored(path)} == {"worker r1", "worker r2"}
@@ -85,7 +85,7 @@ def test_answers_as_json_and_as_digits(path, tasks, tmp_path):
     scale = next(row for row in tasks if row["question"] == "naturalness")
     file = tmp_path / "answers.json"
     file.write_text(json.dumps([{"task": scale["task"], "rater": "w", "answer": 5}]))
-    bring(path, file)
+    import_answers(path, file)
     assert stored(path) == [("w", int(scale["task"].partition(".")[0]), "5")]
 
 
@@ -104,7 +104,7 @@ def test_label_studio_there_and_back(path, tmp_path):
             {"completed_by": {"id": 8, "email": "b@x"}, "was_cancelled": number == 0, "result": choice},
         ]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
-    assert bring(path, tmp_path / "export.json").answers == 2 * items - 1
+    assert import_answers(path, tmp_path / "export.json").answers == 2 * items - 1
     assert {name for name, _, _ in stored(path)} == {"label-studio 7", "label-studio b@x"}
 
 
@@ -123,15 +123,15 @@ def test_one_bad_row_brings_nothing_in(path, tasks, tmp_path, row, told):
     good = (tasks[0]["task"], "w", tasks[0]["choices"].split(crowd.BETWEEN)[0])
     bad = tuple(cell.format(task=good[0], choice=good[2]) for cell in row)
     with pytest.raises(RecordError, match=told):
-        bring(path, write_answers(tmp_path / "answers.csv", [good, bad]))
+        import_answers(path, write_answers(tmp_path / "answers.csv", [good, bad]))
     assert stored(path) == []
 
 
 def test_the_same_file_twice_is_refused(path, tasks, tmp_path):
     file = write_answers(tmp_path / "a.csv", [(tasks[0]["task"], "w", tasks[0]["choices"].split(crowd.BETWEEN)[0])])
-    bring(path, file)
+    import_answers(path, file)
     with pytest.raises(RecordError, match=r"has answered task .* before; nothing was imported"):
-        bring(path, file)
+        import_answers(path, file)
     assert len(stored(path)) == 1
 
 
@@ -148,7 +148,7 @@ def test_the_same_file_twice_is_refused(path, tasks, tmp_path):
 def test_files_that_hold_no_answers(path, tmp_path, name, content, told):
     (tmp_path / name).write_text(content)
     with pytest.raises(RecordError, match=told):
-        bring(path, tmp_path / name)
+        import_answers(path, tmp_path / name)
 
 
 def test_what_is_shown_and_what_is_stored_agree(path):

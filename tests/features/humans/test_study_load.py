@@ -27,55 +27,55 @@ def stored(path):
 
 
 def test_those_who_wait_share_a_commit(study):
-    ledger = AnswerWriter(study)
+    writer = AnswerWriter(study)
     commits = 0
-    real = ledger._commit
+    real = writer._commit
 
     def counted(batch):
         nonlocal commits
         commits += 1
         real(batch)
 
-    ledger._commit = counted
-    promises = [ledger.put(GivenAnswer(rater, number, "1")) for rater in range(1, 6) for number in range(1, 41)]
+    writer._commit = counted
+    promises = [writer.put(GivenAnswer(rater, number, "1")) for rater in range(1, 6) for number in range(1, 41)]
     wait(promises, 30)
     assert {p.result() for p in promises} == {"saved"}
     assert len(stored(study)) == 200
     assert commits < 50
-    ledger.close()
+    writer.close()
 
 
 def test_a_promise_kept_is_in_the_file_before_anyone_closes_it(study):
-    ledger = AnswerWriter(study)
-    assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
+    writer = AnswerWriter(study)
+    assert writer.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
     assert stored(study) == [(1, 1, "1")]
-    assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "same"
-    assert ledger.put(GivenAnswer(1, 1, "0")).result(10) == "taken"
-    assert ledger.put(GivenAnswer(1, 1, "0", change=True)).result(10) == "saved"
+    assert writer.put(GivenAnswer(1, 1, "1")).result(10) == "same"
+    assert writer.put(GivenAnswer(1, 1, "0")).result(10) == "taken"
+    assert writer.put(GivenAnswer(1, 1, "0", change=True)).result(10) == "saved"
     assert stored(study) == [(1, 1, "0")]
-    ledger.close()
+    writer.close()
 
 
 def test_who_leaves_before_the_promise_is_kept_stops_nobody(study):
-    ledger = AnswerWriter(study)
-    left = ledger.put(GivenAnswer(1, 1, "1"))
+    writer = AnswerWriter(study)
+    left = writer.put(GivenAnswer(1, 1, "1"))
     assert not left.cancel()
-    assert ledger.put(GivenAnswer(1, 2, "1")).result(10) == "saved"
+    assert writer.put(GivenAnswer(1, 2, "1")).result(10) == "saved"
     assert left.result(10) == "saved"
-    ledger.close()
+    writer.close()
 
 
 def test_what_cannot_be_written_is_told_to_who_waits_and_the_rest_goes_on(study, monkeypatch):
     monkeypatch.setattr("malaprop.features.humans.study.WAIT", 0.1)
-    ledger = AnswerWriter(study)
+    writer = AnswerWriter(study)
     other = sqlite3.connect(study, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(RecordError, match="locked"):
-        ledger.put(GivenAnswer(1, 1, "1")).result(10)
+        writer.put(GivenAnswer(1, 1, "1")).result(10)
     other.execute("ROLLBACK")
     other.close()
-    assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
-    ledger.close()
+    assert writer.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
+    writer.close()
 
 
 def test_a_read_only_study_is_refused(study, monkeypatch):

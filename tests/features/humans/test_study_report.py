@@ -1,4 +1,4 @@
-"""What people said, in the report."""
+"""The report section of a human evaluation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_scores(folder, tmp_path):
 
 def test_the_scores_join_the_report(runs, tmp_path):
     before = write_report([runs], tmp_path / "before.html").read_text()
-    assert "What people said" not in before
+    assert "Human evaluation" not in before
     write_scores(runs, tmp_path)
     page = write_report([runs], tmp_path / "after.html").read_text()
     for title in ("Human accuracy", "Success that counts", "Easier to read", "Closer to", "Looks natural", "Keeps the"):

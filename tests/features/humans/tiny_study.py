@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from malaprop.core.png import address
-from malaprop.features.humans.answer_writer import GivenAnswer, enter
+from malaprop.features.humans.answer_writer import GivenAnswer, save_answer
 from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.sources import System
 from malaprop.features.humans.study import Facts, Rater, connect, create, transaction
@@ -78,7 +78,7 @@ def write_study(path: Path, items: Sequence[RatedItem], answers: Mapping[str, Se
         for rater in raters:
             for number, value in enumerate(answers[rater.name], start=1):
                 if value is not None:
-                    enter(base, GivenAnswer(rater.id, number, value), "")
+                    save_answer(base, GivenAnswer(rater.id, number, value), "")
     base.close()
     return path
 
