@@ -11,7 +11,7 @@ from sample_attention import study
 
 from malaprop.features.explain.report import (
     attention_figure,
-    attention_studies,
+    body,
     figure_files,
     print_sight,
     render,
@@ -25,13 +25,13 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 def test_the_card_has_tables_figures_and_no_markup_of_the_texts():
-    page = str(attention_studies([study()]))
+    page = str(body([study()]))
     for part in ("Attention study", "gs-ec", "0.500 (0.400-0.600, n=9)", "Theorem 1", "0/7", "layer 1"):
         assert part in page
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
     assert page.count("<svg") == 3  # states, attention, theorem
-    assert attention_studies([]) == ""
+    assert body([]) == ""
 
 
 def test_figures_are_whole_files_that_parse():

@@ -10,7 +10,7 @@ from small_attentive import saved
 
 from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
-from malaprop.features.explain.attention import look, measure_received, over_texts, same_slots, sight
+from malaprop.features.explain.attention import measure_pair, measure_received, over_texts, same_slots, sight
 from malaprop.features.explain.variation import mean, measure_movement, spread
 from malaprop.frame.runs.load_victim import load
 
@@ -68,11 +68,11 @@ def test_models_over_texts(tmp_path, name, layers):
     assert found.layers[1].elsewhere.value > 0.001
     assert [layer.shift is not None for layer in found.layers] == [False] + [True] * (layers - 1)
     assert all(0 <= x.shift.value <= 1 for x in found.layers[1:])
-    layers_of = [[x.relative for x in look(victim, *pair).moved[1:]] for pair in pairs]
+    layers_of = [[x.relative for x in measure_pair(victim, *pair).moved[1:]] for pair in pairs]
     assert found.layered.value == pytest.approx(np.mean([np.mean(row) for row in layers_of]))
-    one = look(victim, *pairs[0])
+    one = measure_pair(victim, *pairs[0])
     assert found.layers[-1].relative.value == pytest.approx(
-        np.mean([one.moved[-1].relative, look(victim, *pairs[1]).moved[-1].relative])
+        np.mean([one.moved[-1].relative, measure_pair(victim, *pairs[1]).moved[-1].relative])
     )
 
 
