@@ -41,7 +41,7 @@ def test_the_scores_join_the_report(runs, tmp_path):
     page = write_report([runs], tmp_path / "after.html").read_text()
     for title in ("Human accuracy", "Success that counts", "Easier to read", "Closer to", "Looks natural", "Keeps the"):
         assert title in page
-    assert "6 of 12 answers, by 1 of 2 people, count" in page
+    assert "6 of 12 answers count, by 1 of 2 people" in page
     assert "&lt;b&gt;ben (0 of 1 checks right)" in page
     assert "<b>ben" not in page
     assert len(re.findall('<svg role="img" class="figure bars"', page)) >= 6
