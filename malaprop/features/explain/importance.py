@@ -65,7 +65,7 @@ class Importance:
     label_name: str = ""  # as the victim calls it, if it has names
 
     @property
-    def words(self) -> tuple[Weighed, ...]:
+    def words(self) -> tuple[WordImportance, ...]:
         """The words of all fields, in their order."""
         return tuple(word for field in self.fields for word in field.words)
 
