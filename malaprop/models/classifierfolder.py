@@ -102,7 +102,7 @@ def check_folder(folder: Path, kind: str = "AutoModelForSequenceClassification")
 
 
 def _refuse_own_code(folder: Path) -> None:
-    """A folder that brings Python of its own would have to run it."""
+    """Raise on a folder whose model would run Python code of its own."""
     for name in ("config.json", "tokenizer_config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))

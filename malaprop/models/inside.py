@@ -37,7 +37,7 @@ class InsightNetwork(Protocol):
     def __call__(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]: ...
 
     def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
-        """Logits with `vectors` in the place of `embedding(ids)`; every text has a token (see `rows.settled`)."""
+        """Logits with `vectors` in the place of `embedding(ids)`; every text has a token (`fill_empty_rows`)."""
         ...
 
     def pooled(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
@@ -99,7 +99,7 @@ class WordAttention:
 
     @torch.inference_mode()
     def focus(self, looks: Sequence[Focus]) -> list[Floats]:
-        """The attention that each slot gets, for many texts in few passes."""
+        """Return the attention on each slot, for many texts in few passes."""
         laid = self.layout.lay([look.text for look in looks])
         out: list[Floats] = [np.empty(0, np.float32)] * len(looks)
         lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
@@ -112,7 +112,7 @@ class WordAttention:
         return out
 
     def _line(self, maps: Float[Tensor, "layer query token"], look: Focus) -> Floats:
-        """What each token gets in one layer, of one text."""
+        """Return the attention on each token of one text in one layer."""
         layers, queries, tokens = maps.shape
         if not -layers <= look.layer < layers:
             raise SettingError(f"layer must lie from 0 to {layers - 1} (-1 is the last), got {look.layer}")
@@ -130,7 +130,7 @@ class WordAttention:
 
 
 def _by_slot(line: Floats, laid: Laid) -> Floats:
-    """Added up over the tokens of each word; nan where the cut leaves it out."""
+    """Sum the attention over the tokens of each word; nan for words that truncation leaves out."""
     ends = np.concatenate([[0], np.cumsum(line, dtype=np.float64)])
     sizes = np.maximum(laid.size, 0)
     start = np.minimum(laid.start, len(line))
@@ -138,7 +138,7 @@ def _by_slot(line: Floats, laid: Laid) -> Floats:
 
 
 def read_attention(model: Any, *, separator: int | None = None) -> Weigh:
-    """The attention of a transformers classifier, by the plain road: fused kernels keep it to themselves."""
+    """Return a reader of a transformers classifier's attention, by its eager kernels: fused ones do not expose it."""
 
     def weigh(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "l b h q t"]:
         inside = (torch.arange(ids.shape[1], device=ids.device)[None] < lengths[:, None]).long()
@@ -178,7 +178,7 @@ class FirstLayer:
 
 
 def read_first_layer(model: Any) -> FirstLayer | None:
-    """Of a BERT or what is built like one; None for others."""
+    """Return the first layer of BERT and models built like it; None for others."""
     try:
         found = model.base_model.encoder.layer[0].attention.self
         query, key, heads = found.query, found.key, int(found.num_attention_heads)
@@ -190,7 +190,7 @@ def read_first_layer(model: Any) -> FirstLayer | None:
 
 
 def split_heads(query: Tensor, key: Tensor, offset: Tensor, heads: int) -> FirstLayer:
-    """Weights as torch has them, [out, in], cut into heads."""
+    """Split torch's weights, [out, in], into heads."""
     (q, k), b = (_doubles(w) for w in (query, key)), _doubles(offset)
     wide, dim = q.shape
     each = wide // heads
@@ -244,7 +244,7 @@ class WordStates:
 
 
 def read_states(model: Any, *, separator: int | None = None) -> Read:
-    """The states of a transformers model: word, place and segment together, then each layer."""
+    """Return a reader of a transformers model's states: the sum of word, place and segment, then each layer."""
 
     def read(
         ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]

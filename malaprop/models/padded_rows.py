@@ -1,4 +1,4 @@
-"""Padded rows: where their texts end, and what is read within it."""
+"""Padded rows of tokens: masks, states and poolings that never read the padding."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
 
 
 def resolve(asked: str, device: torch.device | str, *, width: int = 0) -> str:
-    """The precision by name that is given where this one is asked for: fp32, bf16 or int8.
+    """Return the precision in which a request for `asked` computes: fp32, bf16 or int8.
 
     `auto` is int8 on a CPU without matrix units that multiplies bytes (VNNI), for a transformer whose vectors have at
     least LEAST numbers. It goes by what the machine has, never by a clock: a run must find the same when it goes on.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """What was switched off inside is as before outside."""
+    """Silence transformers within the block, and restore its settings behind it."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

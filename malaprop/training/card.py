@@ -1,4 +1,4 @@
-"""What a folder says of the model in it: one card for every kind, as JSON and as a page to read."""
+"""Model cards: one format for every kind of model, in its folder as JSON and as a README."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def add_seed(name: str, seed: int) -> str:
 
 
 def stamp() -> dict[str, Any]:
-    """When a card is made, and with which versions."""
+    """Return the time and the versions that a new card records."""
     return {"made": now(), "versions": versions()}
 
 
@@ -139,7 +139,7 @@ def holds(folder: Path, role: str) -> bool:
 
 
 def read_card(folder: Path, role: str = "classifier") -> Card:
-    """What a folder says of its model; a card of another role or version, or one cut short, is refused in a line."""
+    """Read the card in a folder; raise on a card of another role or version, or a damaged one."""
     known = ROLES[role]
     path = folder / known.file
     try:

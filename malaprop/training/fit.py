@@ -21,7 +21,7 @@ _ONE_BY_ONE = 3  # steps before the graph: libraries choose their kernels, and o
 
 
 class RepeatedStep:
-    """Does the work it is given; on a GPU as a graph that was recorded at the fourth step.
+    """Runs the work of a step; on a GPU as a CUDA graph, recorded at the fourth step.
 
     The work must be the same at every call: no number that changes, no tensor but those it was recorded with, no look
     at a value. What it gives lies in the same tensors every time.
@@ -48,7 +48,7 @@ class RepeatedStep:
             return self._figures
 
     def _work_aside(self, work: Callable[[], Figures]) -> Figures:
-        """On a stream of its own, as gradients of a graph may not wait for the usual one."""
+        """Run on a stream of its own, as gradients of a graph may not wait for the usual one."""
         aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
@@ -59,7 +59,7 @@ class RepeatedStep:
 
 @contextmanager
 def progress_bar(title: str, quiet: bool) -> Iterator[Callable[[float, float], None]]:
-    """Shows a share from 0 to 1 and a loss; where there is no terminal, nothing."""
+    """Show the share of the work that is done, from 0 to 1, and the loss; nothing where there is no terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda progress, loss: None  # noqa: ARG005
         return
@@ -83,7 +83,7 @@ Listen = Callable[[TrainingStep, Assessment], None]
 
 
 class Fitted(NamedTuple):
-    """`steps` counts those of the last phase; `looks` hold phase, step, seconds and the figures of each look."""
+    """`steps` counts those of the last stage; `looks` hold phase, step, seconds and figures of each evaluation."""
 
     looks: list[dict[str, Any]]
     rank: tuple[float, ...]  # of the weights that were kept, empty where no look gave one
@@ -92,20 +92,20 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    course: TrainingTask,
+    task: TrainingTask,
     *,
     unfinished: TrainingFolder | None = None,
     title: str = "training",
     quiet: bool = True,
     listen: Iterable[Listen] = (),
 ) -> Fitted:
-    """Trains the course's modules in place.
+    """Trains the modules of a training task in place.
 
     On a CPU the same seeds give the same weights, also where the work was killed and goes on from what `unfinished` has
     kept. `listen` hears of every look.
     """
-    run = _Run(course, tuple(listen))
-    for module in course.modules.values():
+    run = _Run(task, tuple(listen))
+    for module in task.modules.values():
         module.train(any(parameter.requires_grad for parameter in module.parameters()))
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), progress_bar(title, quiet) as show:
         run.start(unfinished)
@@ -120,17 +120,17 @@ def fit(
                 unfinished.keep(run.state())
         run.check_loss()  # waits for the device, so that the seconds are true
     if run.kept:
-        course.modules[course.best].load_state_dict(run.kept)
-    for module in course.modules.values():
+        task.modules[task.best].load_state_dict(run.kept)
+    for module in task.modules.values():
         module.eval()
     return Fitted(run.looks, tuple(run.rank), run.step, run.seconds())
 
 
 class _Run:
-    """Where a training stands."""
+    """The progress of one training: its stage and step, the best weights so far, sums of figures."""
 
-    def __init__(self, course: TrainingTask, listen: tuple[Listen, ...]) -> None:
-        self.course, self.listen = course, listen
+    def __init__(self, task: TrainingTask, listen: tuple[Listen, ...]) -> None:
+        self.task, self.listen = task, listen
         self.place = 0  # of the phase
         self.step = self.stale = 0
         self.since = 0.0  # seconds when the phase began
@@ -141,13 +141,13 @@ class _Run:
         self.sums: dict[str, Tensor] = {}
         self.counts: dict[str, int] = {}
         self.loss = torch.zeros(())
-        self._device = next(next(iter(course.modules.values())).parameters()).device
+        self._device = next(next(iter(task.modules.values())).parameters()).device
         self._repeat = RepeatedStep(self._device)
         self._before, self._began = 0.0, time.perf_counter()
 
     @property
     def phase(self) -> Stage:
-        return self.course.phases[self.place]
+        return self.task.phases[self.place]
 
     def seconds(self) -> float:
         return self._before + time.perf_counter() - self._began
@@ -157,7 +157,7 @@ class _Run:
         return TrainingStep(self.phase, self.step, self.phase.spent(self.step, seconds - self.since), seconds)
 
     def start(self, unfinished: TrainingFolder | None) -> None:
-        known = [f"now|{name}|{key}" for name, module in self.course.modules.items() for key in module.state_dict()]
+        known = [f"now|{name}|{key}" for name, module in self.task.modules.items() for key in module.state_dict()]
         found = unfinished.read(known) if unfinished else None
         if found is None:
             self.phase.begin()
@@ -166,9 +166,9 @@ class _Run:
         self._began = time.perf_counter()
 
     def go_on(self) -> bool:
-        """Whether there is a step to take; begins the next phase where one is over."""
+        """Return whether a step is left; begin the next stage where one is over."""
         while self.over or (self.now().progress >= 1 and (self.step or self.phase.steps == 0)):
-            if self.place + 1 == len(self.course.phases):
+            if self.place + 1 == len(self.task.phases):
                 return False
             self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
             self.sums, self.counts = {}, {}
@@ -177,7 +177,7 @@ class _Run:
         return True
 
     def advance(self) -> None:
-        """One step, and the look that is due after it."""
+        """Take one step, and evaluate where that is due after it."""
         now = self.now()
         if self.phase.draw is None:
             figures = self._descend(now)
@@ -191,14 +191,14 @@ class _Run:
             self._look(self.phase.look)
 
     def _descend(self, now: TrainingStep) -> Figures:
-        losses, learners = self.phase.losses(now), self.course.learners
+        losses, groups = self.phase.losses(now), self.task.learners
         while True:
             try:
                 descent = next(losses)
             except StopIteration as end:
                 figures: Figures = end.value
                 return figures
-            learners[descent.learner].descend(descent.loss, now, alone=len(learners) == 1, graded=descent.graded)
+            groups[descent.group].descend(descent.loss, now, alone=len(groups) == 1, graded=descent.graded)
 
     def _note(self, figures: Figures) -> None:
         for name, value in figures.items():
@@ -218,32 +218,32 @@ class _Run:
             self.stale = 0 if better else self.stale + 1
             if better:
                 self.rank = list(look.rank)
-                held = self.course.modules[self.course.best].state_dict()
+                held = self.task.modules[self.task.best].state_dict()
                 self.kept = {name: tensor.detach().clone() for name, tensor in held.items()}
         self.over = look.over or 0 < self.phase.patience <= self.stale
         for hear in self.listen:
             hear(now, look)
 
     def check_loss(self) -> float:
-        """The loss of the last step; waits for the device."""
+        """Return the loss of the last step, waiting for the device; raise where it is not finite."""
         return self._finite(self.loss)
 
     def _finite(self, value: Tensor) -> float:
         amount = float(value)
         if not math.isfinite(amount):
-            rates = [learner.pace.rate for learner in self.course.learners.values()]
+            rates = [group.schedule.rate for group in self.task.learners.values()]
             raise SettingError(f"training broke down: the loss became {amount}; use a smaller rate than {max(rates)}")
         return amount
 
     def state(self) -> TrainingState:
         tensors = {
             f"now|{name}|{key}": tensor
-            for name, module in self.course.modules.items()
+            for name, module in self.task.modules.items()
             for key, tensor in module.state_dict().items()
         }
-        for name, learner in self.course.learners.items():
-            tensors |= {f"learner|{name}|{key}": tensor for key, tensor in learner.state().items()}
-        for name, memory in self.course.memories.items():
+        for name, group in self.task.learners.items():
+            tensors |= {f"learner|{name}|{key}": tensor for key, tensor in group.state().items()}
+        for name, memory in self.task.memories.items():
             tensors |= {f"memory|{name}|{key}": tensor for key, tensor in memory.state().items()}
         tensors |= {f"kept||{name}": tensor for name, tensor in self.kept.items()}
         tensors |= {f"sum||{name}": tensor for name, tensor in self.sums.items()}
@@ -259,11 +259,11 @@ class _Run:
         for label, tensor in state.tensors.items():
             kind, owner, key = label.split("|", 2)
             parts.setdefault((kind, owner), {})[key] = tensor
-        for name, module in self.course.modules.items():
+        for name, module in self.task.modules.items():
             module.load_state_dict(parts["now", name])
-        for name, learner in self.course.learners.items():
-            learner.fill(parts.get(("learner", name), {}))
-        for name, memory in self.course.memories.items():
+        for name, group in self.task.learners.items():
+            group.fill(parts.get(("learner", name), {}))
+        for name, memory in self.task.memories.items():
             memory.fill(parts.get(("memory", name), {}))
         self.kept = {name: tensor.to(self._device) for name, tensor in parts.get(("kept", ""), {}).items()}
         self.sums = {name: tensor.to(self._device) for name, tensor in parts.get(("sum", ""), {}).items()}

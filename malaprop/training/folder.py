@@ -70,7 +70,7 @@ def refuse_other(folder: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any
 
 
 def keep_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
-    """What a finished model was made with, beside it."""
+    """Write the recipe of a finished model into its folder."""
     write_whole(folder / FILE, json.dumps(plain(recipe), ensure_ascii=False) + "\n")
 
 

@@ -25,7 +25,7 @@ def steady(now: TrainingStep) -> float:  # noqa: ARG001
 
 
 def warm_up_and_decay(warmup: float) -> Slope:
-    """Up over that share of the steps, then down to nothing, in straight lines."""
+    """Raise the rate linearly over the share `warmup` of the steps, then lower it linearly to 0."""
 
     def slope(now: TrainingStep) -> float:
         steps = now.phase.steps
@@ -39,7 +39,7 @@ def warm_up_and_decay(warmup: float) -> Slope:
 
 
 def follow_budget(warmup: float) -> Slope:
-    """As `warm_up_and_decay`, by the share of steps or minutes that is spent."""
+    """Do as `warm_up_and_decay`, by the share of steps or minutes that is spent."""
 
     def slope(now: TrainingStep) -> float:
         rise = min(1.0, (now.progress + 1e-3) / warmup) if warmup else 1.0
@@ -49,12 +49,12 @@ def follow_budget(warmup: float) -> Slope:
 
 
 def decay_to(floor: float, warmup: float) -> Slope:
-    """Up over that share of the budget, and at the same time down from the whole rate to a floor of it."""
+    """Warm up over the share `warmup` of the budget while the rate falls linearly to the share `floor` of itself."""
     return lambda now: min(1.0, (now.progress + 1e-3) / warmup) * max(floor, 1 - now.progress)
 
 
 def inverse_root(warmup: int) -> Slope:
-    """Up over so many steps, then down as one over the root of the step."""
+    """Warm up linearly over `warmup` steps, then fall as one over the square root of the step."""
     rise = max(1, warmup)
     return lambda now: min((now.step + 1) / rise, math.sqrt(rise / (now.step + 1)))
 
@@ -76,7 +76,7 @@ class Schedule:
 
 
 class ParameterGroup:
-    """Parameters that learn together at one pace.
+    """Parameters that one optimizer trains by one schedule.
 
     `rates` gives parameters whose name begins so their own share of the rate; 0 leaves them as they are. `decays` says
     which of them decay.
@@ -84,50 +84,50 @@ class ParameterGroup:
 
     def __init__(
         self,
-        pace: Schedule,
+        schedule: Schedule,
         named: Named,
         *,
         rates: tuple[tuple[str, float], ...] = (),
         decays: Callable[[str, Tensor], bool] = lambda name, parameter: True,  # noqa: ARG005
     ) -> None:
-        self.pace = pace
+        self.schedule = schedule
         groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, parameter in named:
             share = next((share for prefix, share in rates if name.startswith(prefix)), 1.0)
             parameter.requires_grad_(share > 0 and parameter.requires_grad)
             if parameter.requires_grad:
-                key = (pace.rate * share, pace.decay if decays(name, parameter) else 0.0)
+                key = (schedule.rate * share, schedule.decay if decays(name, parameter) else 0.0)
                 groups.setdefault(key, []).append(parameter)
         self.parameters = [parameter for parameters in groups.values() for parameter in parameters]
         on_gpu = self.parameters[0].device.type == "cuda"
         self._optimiser = torch.optim.AdamW(
             [{"params": ps, "own": rate, "lr": rate, "weight_decay": decay} for (rate, decay), ps in groups.items()],
-            lr=pace.rate,
-            betas=pace.betas,
-            eps=pace.eps,
+            lr=schedule.rate,
+            betas=schedule.betas,
+            eps=schedule.eps,
             fused=on_gpu,
             capturable=on_gpu,  # its steps may be part of a graph
         )
         self._optimiser.zero_grad(set_to_none=True)
 
     @classmethod
-    def of(cls, pace: Schedule, parameters: Iterable[Tensor]) -> ParameterGroup:
+    def of(cls, schedule: Schedule, parameters: Iterable[Tensor]) -> ParameterGroup:
         """Parameters that need no names."""
-        return cls(pace, (("", parameter) for parameter in parameters))
+        return cls(schedule, (("", parameter) for parameter in parameters))
 
     def descend(
         self, loss: Tensor, now: TrainingStep, *, alone: bool, graded: Callable[[], None] | None = None
     ) -> None:
         """One step down a loss. Gradients that are there already count as well: a part of a loss may be walked back.
 
-        With other learners about (not `alone`) only its own parameters get gradients.
+        Beside other groups (not `alone`) only its own parameters get gradients.
         """
         loss.backward(inputs=None if alone else [p for p in self.parameters if p.requires_grad])  # type: ignore[no-untyped-call]
         if graded:
             graded()
-        if self.pace.clip is not None:
-            nn.utils.clip_grad_norm_(self.parameters, self.pace.clip)
-        slope = self.pace.slope(now)
+        if self.schedule.clip is not None:
+            nn.utils.clip_grad_norm_(self.parameters, self.schedule.clip)
+        slope = self.schedule.slope(now)
         for group in self._optimiser.param_groups:
             group["lr"] = group["own"] * slope
         self._optimiser.step()
@@ -147,7 +147,7 @@ class ParameterGroup:
 
 @torch.no_grad()
 def follow(slow: nn.Module, fast: nn.Module, average: float, step: int) -> None:
-    """Leaves the share `average` of the slow weights as it is, less in the first steps."""
+    """Move slow weights towards fast ones; they keep the share `average` of themselves, less in the first steps."""
     share = 1 - min(average, (1 + step) / (10 + step))
     torch._foreach_lerp_(_floats(slow), _floats(fast), share)
 

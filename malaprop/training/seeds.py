@@ -20,7 +20,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def reseed(seed: int, step: int) -> None:
-    """What torch draws in this step depends on the seed and its number alone."""
+    """Seed torch for a step, so that its random numbers depend on the seed and the step alone."""
     torch.manual_seed(int(generator(seed, "step", str(step)).integers(1 << 62)))
 
 

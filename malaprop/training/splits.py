@@ -1,4 +1,4 @@
-"""What a model is trained, chosen and judged on, whatever the dataset offers."""
+"""The training, held-out and test parts of a dataset, whichever splits it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is particular to the training of one kind of model: its networks, and the losses and looks of its phases."""
+"""What a training of one kind of model consists of: its networks, and the losses and evaluations of its stages."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class TrainingStep(NamedTuple):
 
 
 class GradientLoss(NamedTuple):
-    """A loss, and which learner takes a step down it; `graded` is called when the gradients are there, before that."""
+    """A loss, and the parameter group that takes a step down it; `graded` is called between gradients and step."""
 
-    learner: str
+    group: str
     loss: Tensor
     graded: Callable[[], None] | None = None
 
 
 class WeightedLoss(NamedTuple):
-    """What a figure came to since the last look, in so many steps."""
+    """The sum of a figure since the last evaluation, and the steps that it was summed over."""
 
     total: float
     steps: int
@@ -41,7 +41,7 @@ class WeightedLoss(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """Figures at a step. The weights with the highest `rank` are those kept; `over` ends the phase."""
+    """Figures of an evaluation. The weights with the highest `rank` are kept; `over` ends the stage."""
 
     figures: Mapping[str, float]
     rank: tuple[float, ...] | None = None
@@ -49,12 +49,12 @@ class Assessment(NamedTuple):
 
 
 class TrainingMemory(Protocol):
-    """What a training remembers from one step to the next beside weights, so that it can be kept and filled again."""
+    """State that a training carries from step to step beside weights; it is saved and restored with them."""
 
     def state(self) -> Mapping[str, Tensor]: ...
 
     def fill(self, state: Mapping[str, Tensor]) -> None:
-        """With what `state` gave, or nothing where none was kept."""
+        """Restore what `state` returned; the mapping is empty where none was saved."""
 
 
 Figures = Mapping[str, Tensor]  # of one step, on the device; the first is the loss that a progress bar shows
@@ -64,7 +64,7 @@ Sums = Mapping[str, WeightedLoss]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A part of a training: it ends when its steps or its minutes are spent, or by a look.
+    """A part of a training: it ends when its steps or its minutes are spent, or by an evaluation.
 
     `losses` is one step. It never takes the step, it yields losses, and goes on when the step down each has been
     taken; what it draws at random depends on its own seed and the moment alone. `look` is asked after every so many
@@ -93,7 +93,7 @@ class Stage:
             raise SettingError(f"steps and minutes must be above 0, got {self.steps} and {self.minutes}")
 
     def spent(self, step: int, seconds: float) -> float:
-        """The share of the phase that is over, by the first of both."""
+        """Return the share of the stage's steps or minutes that is spent, whichever is larger."""
         by_steps = step / self.steps if self.steps else float(self.steps == 0)
         return max(by_steps, seconds / (60 * self.minutes) if self.minutes else 0.0)
 

@@ -50,7 +50,7 @@ class TransformerClassifier(nn.Module):
     def from_vectors(
         self, vectors: Float[Tensor, "batch token dim"], ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch label"]:
-        """As `blocks.offers.Shows` says."""
+        """Return logits from embeddings, as `InsightNetwork.from_vectors` does."""
         inside = within(lengths, ids.shape[1]).long()
         more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
         logits: Tensor = self.model(inputs_embeds=vectors, attention_mask=inside, **more).logits
@@ -59,7 +59,7 @@ class TransformerClassifier(nn.Module):
     def states(
         self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch token dim"], ...]:
-        """As `blocks.offers.Shows` says; with places and segments in the first."""
+        """Return the states of all layers, as `InsightNetwork.states` does; the first with places and segments."""
         inside = within(lengths, ids.shape[1]).long()
         more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
         found = self.model(input_ids=ids, attention_mask=inside, output_hidden_states=True, **more)

@@ -203,7 +203,7 @@ def limit(spec: ZooSpec) -> int:
 
 
 # Epochs and rates by encoder and what it reads, else by encoder alone.
-_COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
+_TRAININGS: dict[tuple[str, str] | str, dict[str, Any]] = {
     # its word vectors stay: a tenth of the time for no accuracy
     "BERT": {"epochs": 1, "rate": 2e-4, "rates": (("model.bert.embeddings", 0.0),)},
     "MPNet": {"epochs": 3, "rate": 3e-5, "rates": (("model.mpnet.embeddings", 0.0),)},
@@ -226,11 +226,11 @@ def training(spec: ZooSpec, rows: int = 10_000) -> Training:
     if spec.special:
         return SPECIAL_MODELS[spec.encoder].training
     kind = spec.encoder.removeprefix("Bi")
-    course = dict(_COURSES.get((kind, spec.units)) or _COURSES[kind])
+    settings = dict(_TRAININGS.get((kind, spec.units)) or _TRAININGS[kind])
     if not spec.fine_tuned:
-        course["batch"] = 32 if rows < 5_000 else 64 if rows < 20_000 else 256
+        settings["batch"] = 32 if rows < 5_000 else 64 if rows < 20_000 else 256
         if spec.depth > 2:
-            course["rate"] *= 0.5  # deep ones fall apart at the rate that suits one layer
+            settings["rate"] *= 0.5  # deep ones fall apart at the rate that suits one layer
     elif rows >= 20_000:
-        course["batch"] = 64
-    return Training(**course)
+        settings["batch"] = 64
+    return Training(**settings)

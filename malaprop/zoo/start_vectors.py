@@ -79,9 +79,9 @@ def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floati
     return StartVectors(table, rows >= 0, about)
 
 
-def find_or_train_vectors(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
+def find_or_train_vectors(kind: str, data: Splits, settings: SkipGram | None = None) -> Path:
     """The cached table of vectors trained on these texts; trains it, with a line to say so, where there is none."""
-    how = course or SkipGram()
+    how = settings or SkipGram()
     folder = home(kind, data, how)
     if not (folder / "vectors.npy").is_file():
         _need_gensim(kind, data)
@@ -93,9 +93,9 @@ def find_or_train_vectors(kind: str, data: Splits, course: SkipGram | None = Non
     return folder
 
 
-def home(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
+def home(kind: str, data: Splits, settings: SkipGram | None = None) -> Path:
     """Where trained vectors lie: named by all that decides them."""
-    recipe = [1, kind, asdict(course or SkipGram()), data.fingerprint, store.key("wikitext")]
+    recipe = [1, kind, asdict(settings or SkipGram()), data.fingerprint, store.key("wikitext")]
     recipe += [data.added.about] if data.added else []
     digest = sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:10]
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in data.name)[:40]

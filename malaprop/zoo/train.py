@@ -66,7 +66,7 @@ def _rows(examples: Sequence[Example], vocab: OpenVocab) -> Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingInput:
-    """What a user may say beyond the name.
+    """What a user may choose about a training beyond the model's name.
 
     `vectors` is a file of word vectors, `start` a transformers folder or hub name, `settings` entries of `Training` or
     of the network's shape, which count where a model has them.
@@ -206,7 +206,7 @@ def find_training(spec: ZooSpec, start: str | None, rows: int) -> Training:
 
 
 def change_training(how: Training, settings: Mapping[str, Any]) -> Training:
-    """With what a user has set; frozen=false trains what the course leaves as it is."""
+    """Apply a user's settings; frozen=false also trains the parameters that the defaults leave as they are."""
     names = {field.name for field in fields(Training)}
     if settings.get("frozen") is False:
         how = replace(how, rates=())
@@ -223,7 +223,7 @@ def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> Non
     if not any(spec.units == "both" for spec in specs):
         known -= {"words"}
     if any(spec.fine_tuned for spec in specs):
-        known |= {"frozen"}  # whether word vectors that a course leaves as they are stay so
+        known |= {"frozen"}  # whether word vectors that the default settings leave as they are stay so
     known -= {"chars", "elmo", "both", "rates"}  # which no word on the command line can be
     for name in settings:
         if name not in known:
@@ -237,7 +237,7 @@ def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> Non
 
 
 def _digest(model: nn.Module) -> str:
-    """Of the weights that the work begins with."""
+    """Return a digest of the weights that the training starts from."""
     digest = sha256()
     for name, tensor in model.state_dict().items():
         digest.update(json.dumps([name, list(tensor.shape), float(tensor.double().sum())]).encode())

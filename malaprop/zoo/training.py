@@ -53,7 +53,7 @@ class Batch(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What one pass over the data came to; `accuracy` is on the part held out."""
+    """The figures of one pass over the data; `accuracy` is on the part held out."""
 
     number: int
     loss: float
@@ -72,10 +72,10 @@ def cross_entropy(model: Network, batch: Batch) -> Float[Tensor, ""]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What a defence may add.
+    """The functions that a defence may add to a training.
 
     `batch` may change or add rows of a batch. `embedded` gets the vectors that the network would read and gives those
-    that it reads instead; the network must offer `from_vectors` (see `blocks.offers.Shows`). `loss` stands in for cross
+    that it reads instead; the network must have `from_vectors` (see `InsightNetwork`). `loss` stands in for cross
     entropy; the network it is given has `embedded` in it. A part of the loss that it has walked back itself it gives
     detached: gradients add up. `graded` gets the model when its gradients are there, before they are clipped and the
     step is taken; `stepped` gets it after the step. `epoch` hears how it goes. `held_out` puts other rows in the place
@@ -147,7 +147,7 @@ def fit(
     a network itself asks of it.
     """
     work = Classifying(model, train, held_out, settings, seed=seed, hooks=hooks or Hooks())
-    fitted = loop.fit(work.course, unfinished=unfinished, quiet=not title, title=title)
+    fitted = loop.fit(work.task, unfinished=unfinished, quiet=not title, title=title)
     accuracy = fitted.rank[-2] if fitted.rank else -1.0
     if work.hooks.finish:
         work.hooks.finish(model, work.held_out)
@@ -167,21 +167,21 @@ class Classifying:
         self.placed = Placed.of(self.ragged, train.labels, train.pad, self.device)
         self.held_out = hooks.held_out(held_out) if hooks.held_out else held_out
         self.a_pass = math.ceil(len(self.ragged) / settings.batch)
-        phase = Stage(
+        stage = Stage(
             losses=self.losses,
             steps=settings.epochs * self.a_pass,
             look=self.look,
             every=self.a_pass,
             patience=settings.patience,
         )
-        pace = Schedule(
+        schedule = Schedule(
             rate=settings.rate, slope=warm_up_and_decay(settings.warmup), decay=settings.decay, clip=settings.clip
         )
-        learner = ParameterGroup(pace, model.named_parameters(), rates=settings.rates, decays=_decays)
-        self.course = TrainingTask(
-            phases=(phase,),
+        group = ParameterGroup(schedule, model.named_parameters(), rates=settings.rates, decays=_decays)
+        self.task = TrainingTask(
+            phases=(stage,),
             modules={"model": model},
-            learners={"model": learner},
+            learners={"model": group},
             best="model",
             memories={} if hooks.memory is None else {"hooks": hooks.memory},
         )
@@ -257,7 +257,7 @@ def _order(rows: Ragged, size: int, rng: np.random.Generator) -> Iterator[Ints]:
 
 
 def judge(model: nn.Module, data: Rows, *, batch: int | None = None) -> tuple[float, float]:
-    """Accuracy and mean loss."""
+    """Return the accuracy and the mean loss of a model on rows."""
     right, loss = torch.zeros(()), torch.zeros(())
     for logits, labels in answer(model, data, batch=batch):
         right = right + (logits.argmax(1) == labels).sum()

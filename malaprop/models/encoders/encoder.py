@@ -47,7 +47,7 @@ class Sketch:
 
     @classmethod
     def of(cls, model: Any) -> Sketch:
-        """Of a transformers BertModel."""
+        """Copy the weights of a transformers BertModel."""
         read = model.embeddings
         layers = [BertLayer.of(layer, dtype=torch.bfloat16) for layer in model.encoder.layer]
         return cls(
@@ -61,7 +61,7 @@ class Sketch:
     def states(
         self, ids: Int[Tensor, "batch token"], inside: Bool[Tensor, "batch token"]
     ) -> Float[Tensor, "batch token dim"]:
-        """The last states; those of padding mean nothing."""
+        """Return the last hidden states; those of padding mean nothing."""
         mask = None if bool(inside.all()) else inside[:, None, None]
         x = self.norm(F.embedding(ids, self.words) + self.places[: ids.shape[1]]).bfloat16()
         for layer in self.layers:
@@ -71,9 +71,9 @@ class Sketch:
         return x.float()
 
 
-States = Callable[[Tensor, Tensor], Tensor]  # ids and which of them are no padding to the last states
+States = Callable[[Tensor, Tensor], Tensor]  # token ids and the padding mask to the last hidden states
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
-LIMITS = {"mpnet": 384}  # what its makers let it read
+LIMITS = {"mpnet": 384}  # the limit in its model card
 
 
 class SentenceEncoder:
@@ -107,7 +107,7 @@ class SentenceEncoder:
         return self._encode(strings, self._states)
 
     def sketch(self, strings: Sequence[str]) -> Floats:
-        """The same in half the time, within 0.005 of each cosine, where the processor has bf16; else the same."""
+        """Return unit vectors in half the time, within 0.005 of each cosine, where the CPU has bf16; else `encode`."""
         return self._encode(strings, self._states if self._sketch is None else self._sketch.states)
 
     @cached_property
@@ -118,7 +118,7 @@ class SentenceEncoder:
 
     @torch.inference_mode()
     def encode_tokens(self, strings: Sequence[str]) -> list[Floats]:
-        """For each string the unit vectors of its tokens [token, dim], without the special ones at both ends."""
+        """Return the unit vectors [token, dim] of each string's tokens, without the special ones at both ends."""
         rows = self.pieces.rows([(string,) for string in strings], self.limit)
         out = [np.empty((0, self.dim), np.float32)] * len(rows)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -147,7 +147,7 @@ class SentenceEncoder:
         return functional.normalize(mean, dim=1)
 
     def _pad(self, rows: list[list[int]]) -> tuple[Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
-        """Rows of one length, and which of their places hold a token."""
+        """Pad the rows to one length; return them with the mask of their tokens."""
         ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
         inside = np.zeros(ids.shape, np.bool_)
         for at, row in enumerate(rows):
@@ -164,7 +164,7 @@ class SentenceEncoder:
 
 
 class Encoder(Protocol):
-    """Sentences in, unit vectors [string, dim] out."""
+    """Maps sentences to unit vectors [string, dim]."""
 
     def encode(self, strings: Sequence[str]) -> Floats: ...
 
@@ -255,7 +255,7 @@ class UniversalEncoder:
 def _windows(
     read: Float[Tensor, "token hidden"], owner: Int[Tensor, " token"], order: int, left: int
 ) -> Float[Tensor, "token window"]:
-    """What stands around each token, side by side; zeros beyond the ends of its text."""
+    """Return the vectors around each token, side by side; zeros beyond the ends of its text."""
     count = len(read)
     at = torch.arange(count, device=read.device)[:, None] + torch.arange(-left, order - left, device=read.device)
     inside = (at >= 0) & (at < count)

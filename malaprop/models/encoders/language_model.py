@@ -37,7 +37,7 @@ class LanguageModel:
 
     @torch.inference_mode()
     def perplexity(self, strings: Sequence[str]) -> Floats:
-        """exp of the mean loss a token; 1 for a text without a token. Lower is more fluent."""
+        """Return the perplexity of each text, exp of its mean loss a token; 1 without a token. Lower is more fluent."""
         if not strings:
             return np.empty(0, np.float32)
         tokens = self.tokenizer(list(strings), add_special_tokens=False)["input_ids"]
@@ -49,14 +49,14 @@ class LanguageModel:
         return out
 
     def log_probability(self, strings: Sequence[str]) -> Floats:
-        """The logarithm of the probability of each text, all its tokens together."""
+        """Return the log-probability of each text, summed over its tokens."""
         tokens = self.tokenizer(list(strings), add_special_tokens=False)["input_ids"] if strings else []
         many = np.fromiter((min(len(ids), LIMIT - 1) for ids in tokens), np.float32, len(tokens))
         return np.asarray(-many * np.log(np.clip(self.perplexity(strings), 1e-30, 1e30)), np.float32)
 
     @torch.inference_mode()
     def next_words(self, asks: Sequence[NextWord]) -> list[Floats]:
-        """For each ask the logarithms of the probabilities of its words, by their first tokens; a text is read once."""
+        """Return for each request the log-probabilities of its words, by their first tokens; a text is read once."""
         whole = {text: self._next_logs(text) for text in dict.fromkeys(ask.text for ask in asks)}
         out = []
         for ask in asks:
@@ -70,7 +70,7 @@ class LanguageModel:
         return out
 
     def _next_logs(self, text: str) -> Float[Tensor, "token word"]:
-        """Behind each token of a text, the begin-of-text token first, the logarithm of each token's probability."""
+        """Return the log-probability of every token behind each token of a text, the begin-of-text token first."""
         ids = [self.begin, *self.tokenizer(text, add_special_tokens=False)["input_ids"]][:LIMIT]
         logits: Tensor = self.model(input_ids=torch.tensor([ids], device=self.device)).logits[0]
         return logits.float().log_softmax(1)

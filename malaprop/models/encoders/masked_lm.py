@@ -24,7 +24,7 @@ from malaprop.models.tokens.batches import Bounds, batches
 
 LIMIT = 128  # tokens around a cloze: what lies farther off says little about a word
 LONGEST = 6  # tokens of a word that is scored
-_HEADS = ("cls", "lm_head", "predictions", "head")  # what architectures call it
+_HEADS = ("cls", "lm_head", "predictions", "head")  # names of the masked-LM head in transformers' architectures
 _KEPT = 1 << 16  # words whose tokens are remembered
 _SPACES = ("Ġ", "▁")  # how vocabularies of bytes and of sentence pieces write the space before a word
 
@@ -70,14 +70,14 @@ class MaskedLanguageModel:
         self._head: Any = self._find_head()
 
     def quantise(self) -> None:
-        """From here on its products are in int8, twice as fast, on a CPU that has them; elsewhere nothing changes."""
+        """Compute products in int8 from now on, twice as fast, on a CPU that has them; elsewhere change nothing."""
         if self.device.type == "cpu" and can_quantise():
             self.model = quantise(self.model)
             self._head = self._find_head()
 
     @torch.inference_mode()
     def _find_head(self) -> Any:
-        """The part of the model that turns states to logits, if one of the usual names gives what the model gives."""
+        """Return the module that turns states to logits, if one of the usual names gives the model's own logits."""
         self._head = None
         ids = torch.tensor([[*self.head, self.tokenizer.mask_token_id, *self.tail]], device=self.device)
         place = torch.tensor([len(self.head)], device=self.device)
@@ -93,7 +93,7 @@ class MaskedLanguageModel:
         return None
 
     def fill(self, clozes: Sequence[Cloze]) -> list[Guesses]:
-        """For each cloze the whole words that the model finds likeliest there, or how likely the words in it are."""
+        """Return for each cloze its likeliest words, or the log-probabilities of its own words where it names some."""
         given = [cloze for cloze in clozes if cloze.words]
         scored = iter(self.score(given))
         guessed = iter(self.guess([cloze for cloze in clozes if not cloze.words]))
@@ -101,7 +101,7 @@ class MaskedLanguageModel:
 
     @torch.inference_mode()
     def score(self, clozes: Sequence[Cloze]) -> list[Guesses]:
-        """For each cloze the logarithm of the chance of each of its words, behind as many masks as it has tokens.
+        """Return for each cloze the log-probability of each of its words, behind as many masks as it has tokens.
 
         The tokens of a word are scored side by side, each without seeing the others; one of too many has no chance.
         Where the model reads what stands there, words of one token alone can be scored, in the place of one: else nan.
@@ -138,7 +138,7 @@ class MaskedLanguageModel:
 
     @torch.inference_mode()
     def compare(self, texts: Sequence[tuple[str, Sequence[Gap]]], *, apart: int) -> list[list[Floats]]:
-        """For each gap of each text the logarithms of the chances of its words there; nan of a word of several tokens.
+        """Return for each gap of each text the log-probabilities of its words; nan for a word of several tokens.
 
         Gaps are words, in order. Every `apart`-th of them is hidden at a time, behind one mask each, so that a text is
         read `apart` times however many words it has; one longer than the model reads is read in parts.
@@ -168,7 +168,7 @@ class MaskedLanguageModel:
     def _hide_in_turn(
         self, texts: Sequence[tuple[str, Sequence[Gap]]], apart: int
     ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-        """Rows of tokens with masks, and of each row the gaps they stand for, counted over all texts, and where."""
+        """Return rows of tokens with masks, and each row's hidden gaps (numbered over all texts) with their places."""
         rows, hidden, first = list[list[int]](), list[list[tuple[int, int]]](), 0
         for text, gaps in texts:
             for part in self._split(text, gaps):
@@ -180,7 +180,7 @@ class MaskedLanguageModel:
         return rows, hidden
 
     def _split(self, text: str, gaps: Sequence[Gap]) -> list[list[_Stretch]]:
-        """A text as parts that can be read at once; what stands before its first word is left out of a long one."""
+        """Split a text into parts that fit the model; a long one loses what stands before its first word."""
         room = self.limit - len(self.head) - len(self.tail)
         ends = [*(gap.start for gap in gaps[1:]), len(text)]
         stretches = [
@@ -201,7 +201,7 @@ class MaskedLanguageModel:
         return parts
 
     def _hide(self, part: Sequence[_Stretch], which: range) -> tuple[list[int], list[tuple[int, int]]]:
-        """The tokens of a part with a mask for each of these words; the gaps of these words, and where they lie."""
+        """Return the tokens of a part with a mask for each of these words, and the words' gaps with their places."""
         row, places = list(self.head), list[tuple[int, int]]()
         for at, one in enumerate(part):
             row += one.before
@@ -218,13 +218,13 @@ class MaskedLanguageModel:
         return (token,) if token >= 0 else tuple(self._cut(word, False))
 
     def _find_token(self, word: str) -> int:
-        """The token of a word that is one, in small letters where the model tells no case; -1 of others."""
+        """Return the token of a word of one token, lower-cased for an uncased model; -1 for other words."""
         found: int = self._places.get(word.lower() if self._small else word, -1)
         return found
 
     @torch.inference_mode()
     def guess(self, clozes: Sequence[Cloze]) -> list[Guesses]:
-        """For each cloze the words of its vocabulary that the model finds likeliest there."""
+        """Return for each cloze the likeliest words of its vocabulary."""
         rows = list(map(self._row, clozes))
         lengths = np.fromiter((len(row) for row, _ in rows), np.int64, len(rows))
         out: list[Guesses] = [Guesses((), np.empty(0, np.float32))] * len(rows)
@@ -242,7 +242,7 @@ class MaskedLanguageModel:
         return out
 
     def _count_places(self, cloze: Cloze) -> int:
-        """How many tokens of a cloze are looked at: all of its word's where pieces are to be put together."""
+        """Return how many places of a cloze are predicted: one, or one a token where pieces are put together."""
         if cloze.hidden or cloze.vocabulary not in ("pieces", "top"):
             return 1
         return max(1, len(self._cut(cloze.text[cloze.start : cloze.end], cloze.start == 0)))
@@ -259,7 +259,7 @@ class MaskedLanguageModel:
         return out
 
     def _guess(self, cloze: Cloze, logs: Float[Tensor, "place token"]) -> Guesses:
-        """What another vocabulary than whole words offers, from the logarithms in the places of the word's pieces."""
+        """Return guesses of other vocabularies than whole words, from the log-probabilities at the word's pieces."""
         if cloze.vocabulary == "pieces":
             return _join_pieces(self._pieces, logs, [self._whole, *[self._inner] * (len(logs) - 1)], cloze.most)
         if cloze.vocabulary == "tokens":
@@ -280,7 +280,7 @@ class MaskedLanguageModel:
     def _row(self, cloze: Cloze, *, masks: int = 0) -> tuple[list[int], int]:
         """The tokens around a cloze with special ones at both ends, and where the cloze lies among them.
 
-        In its place are so many masks, or what the cloze says: one, or what stands there.
+        In its place stand `masks` masks; without a number one mask, or the word itself where the cloze is not hidden.
         """
         inside = (
             [self.tokenizer.mask_token_id] * max(masks, 1)
@@ -295,13 +295,13 @@ class MaskedLanguageModel:
         return [*self.head, *left, *inside, *right, *self.tail], len(self.head) + len(left)
 
     def _cut(self, string: str, begins: bool) -> list[int]:
-        """Tokens of a stretch of text; one in the middle of a text is cut as if a space stood before it."""
+        """Tokenize a stretch of text; one in the middle of a text as if a space stood before it."""
         shown = string if begins or string[:1].isspace() or not string[:1].isalnum() else f" {string}"
         found: list[int] = self.tokenizer(shown, add_special_tokens=False)["input_ids"] if shown.strip() else []
         return found
 
     def _logs_within(self, rows: list[list[int]], spans: Sequence[range]) -> Float[Tensor, "place token"]:
-        """Of every place in the span of each row, row by row; rows that are alike are read once."""
+        """Return the log-probabilities at every place in the span of each row, row by row; equal rows are read once."""
         distinct = {key: at for at, key in enumerate(dict.fromkeys(map(tuple, rows)))}
         ids, inside = self._pad(list(map(list, distinct)))
         where = [distinct[tuple(row)] for row in rows]
@@ -310,7 +310,7 @@ class MaskedLanguageModel:
         return self._at(ids, inside, places, which).float().log_softmax(1).cpu()
 
     def _pad(self, rows: list[list[int]]) -> tuple[Int[Tensor, "row place"], Int[Tensor, "row place"]]:
-        """Rows of one length, and which of their places hold a token."""
+        """Pad the rows to one length; return them with the mask of their tokens."""
         pad = self.tokenizer.pad_token_id or 0
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         inside = np.arange(lengths.max()) < lengths[:, None]
@@ -325,7 +325,7 @@ class MaskedLanguageModel:
         places: Int[Tensor, " wanted"],
         which: Int[Tensor, " wanted"] | None = None,
     ) -> Float[Tensor, "wanted token"]:
-        """Logits at one place of each row, or of the rows named; where the head is known it reads these alone."""
+        """Return the logits at one place of each row, or of the rows in `which`; a known head reads these alone."""
         rows = torch.arange(len(ids), device=ids.device) if which is None else which
         if self._head is None:
             whole: Tensor = self.model(input_ids=ids, attention_mask=inside).logits[rows, places]
@@ -336,7 +336,7 @@ class MaskedLanguageModel:
 
 
 def _choose_bounds(device: torch.device) -> Bounds:
-    """What one pass reads; on a GPU so much that its logits, some hundred MB, still find room beside a victim."""
+    """Return the bounds of one pass; on a GPU its logits, some hundred MB, must find room beside a victim."""
     return Bounds(rows=1024, tokens=1 << 14) if device.type == "cuda" else Bounds(rows=64, tokens=4096)
 
 
@@ -370,7 +370,7 @@ def _edges(tokenizer: Any) -> tuple[list[int], list[int]]:
 
 
 class _Vocabulary:
-    """What the tokens of a tokenizer are: the string of each, and which can stand where."""
+    """The string of each token of a tokenizer, and where in a word it can stand."""
 
     def __init__(self, tokenizer: Any, size: int) -> None:
         tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
@@ -422,7 +422,7 @@ def open_masked_lm(name: str = "", *, device: str = "cpu") -> MaskedLanguageMode
 
 @cache
 def open_fast_masked_lm(name: str = "", device: str = "cpu") -> MaskedLanguageModel:
-    """The same, opened once, in int8 on a CPU that can: for what asks it about every text."""
+    """Open a masked language model once, in int8 where the CPU can: for callers that ask about every text."""
     found = open_masked_lm(name, device=device)
     found.quantise()
     return found

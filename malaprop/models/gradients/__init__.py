@@ -1,1 +1,1 @@
-"""Derivatives of a loss by what a text says: its characters, its words."""
+"""Derivatives of a loss by the words and tokens of a text."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 @contextmanager
 def differentiable(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside, but for recurrent layers: cuDNN runs those backward in training mode alone.
+    """Put the model in evaluation mode, but for recurrent layers: cuDNN differentiates those in training mode alone.
 
     They hold no dropout of their own in any network of the zoo. Modes are as before afterwards.
     """

@@ -64,7 +64,7 @@ class TokenGradients:
         return self._in_batches(looks, self.layout.lay([look.text for look in looks]), self._weigh)
 
     def cut(self, variants: Sequence[Variants]) -> list[CutVariants]:
-        """The tokens of texts and of the words that might stand in them: all that does not hang on the weights."""
+        """Tokenize texts and the words that might replace theirs: all the work that does not depend on the weights."""
         return [
             CutVariants(laid, *self._cut_words(one))
             for laid, one in zip(self.layout.lay([one.base for one in variants]), variants, strict=True)
@@ -77,7 +77,7 @@ class TokenGradients:
         return np.concatenate([*fresh, _NONE]).astype(np.int32), many
 
     def weigh_words(self, looks: Sequence[WordLook], cut: Sequence[CutVariants]) -> list[WordSeen]:
-        """As `words`, for looks whose variants were cut before."""
+        """Return what `words` returns, for looks whose variants are tokenized already."""
         return self._in_batches(looks, [one.laid for one in cut], self._batch, cut)
 
     def mixes(self, looks: Sequence[MixLook]) -> list[MixSeen]:
@@ -90,7 +90,7 @@ class TokenGradients:
         work: Callable[[list[AnyLook], list[Any]], list[AnySeen]],
         cut: Sequence[CutVariants] | None = None,
     ) -> list[AnySeen]:
-        """What the work gives for each look and its `cut`, or else `laid`; looks of like length are done together."""
+        """Apply `work` to the looks with their `cut`, or else `laid`, in batches of similar length, in their order."""
         given: Sequence[Any] = laid if cut is None else cut
         out: dict[int, AnySeen] = {}
         lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
@@ -158,12 +158,12 @@ class TokenGradients:
         return np.split(flat, np.cumsum([len(one.many) for one in cut])[:-1])
 
     def _vectors(self, tokens: Ints, device: torch.device) -> Float[Tensor, "token dim"]:
-        """Of these tokens; -1 is nothing."""
+        """Return the embeddings of these tokens; -1 has the zero vector."""
         made: Tensor = self.embedding(torch.from_numpy(np.maximum(tokens, 0)).to(device)[None])[0]
         return made.float() * torch.from_numpy(tokens >= 0).to(device)[:, None]
 
     def _pairs(self, looks: list[WordLook], cut: list[CutVariants]) -> _Pairs:
-        """Each variant's tokens, new against old, from the left; of all looks, one after another."""
+        """Pair each variant's new tokens with the old ones, from the left; all looks one after another."""
         many = np.concatenate([one.many for one in cut]).astype(np.int64)
         flat = np.concatenate([*(one.flat for one in cut), np.full(1, -1)])
         slots = [look.variants.slots for look in looks]
@@ -251,7 +251,7 @@ def _find_beside(aims: Sequence[Aim], device: torch.device | str) -> Int[Tensor,
 
 @contextmanager
 def caught_in(embedding: nn.Module) -> Iterator[list[Tensor]]:
-    """What the embedding gives inside, as tensors to differentiate by."""
+    """Collect the outputs of the embedding, as tensors to differentiate by."""
     caught: list[Tensor] = []
 
     def catch(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
@@ -266,7 +266,7 @@ def caught_in(embedding: nn.Module) -> Iterator[list[Tensor]]:
 
 
 def mix(gradients: TokenGradients, look: MixLook) -> MixSeen:
-    """One forward and one backward pass over all samples of a look."""
+    """Return scores, losses and slopes of a look's mixtures, by one forward and one backward pass over its samples."""
     (laid,) = gradients.layout.lay([look.text])
     many = len(look.shares)
     ids = torch.from_numpy(np.repeat(laid.row[None], many, 0)).to(gradients.device)
@@ -307,7 +307,7 @@ def _bar(many: int, rows: Ints) -> Flags:
 def _mixtures(
     gradients: TokenGradients, laid: Laid, look: MixLook, shares: Tensor, fits: list[tuple[Ints, Ints]]
 ) -> tuple[Ints, Tensor | None]:
-    """The places among the tokens that are mixed, and what stands there: [sample, place, dim]."""
+    """Return the token places that are mixed, and the mixed embeddings there: [sample, place, dim]."""
     first = np.cumsum([0, *map(len, look.words)])
     places: list[int] = []
     parts: list[Tensor] = []
@@ -326,7 +326,7 @@ def _mixtures(
 
 @contextmanager
 def _put_in(embedding: nn.Module, places: Ints, mixed: Tensor | None) -> Iterator[None]:
-    """The embedding gives these vectors at these places inside."""
+    """Make the embedding return these vectors at these places."""
 
     def put(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
         made = output.detach().clone()

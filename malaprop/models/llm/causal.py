@@ -27,7 +27,7 @@ from malaprop.models.tokens.batches import Bounds, PendingScores, batches, copy_
 from malaprop.models.victims.strings import shorten_text
 
 SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes
-_RECENT = 3  # trunks of an example that are looked at for a common beginning
+_RECENT = 3  # cached prefixes of an example that are compared for a common beginning
 _TRIED = ("a fine film", "it was 2 hours of nothing , really", "a fine book about a fine film")
 
 
@@ -169,7 +169,7 @@ class CausalVictim:
     # --- what is kept
 
     def _keep(self, owners: Sequence[int], rows: Sequence[Ints]) -> None:
-        """Makes trunks of bases, as far as there is room."""
+        """Cache the prefixes of base texts, as far as there is room."""
         if not self._ready:
             self._renew()
         fresh = [(owner, row) for owner, row in zip(owners, rows, strict=True) if not self._has(owner, row)]
@@ -188,7 +188,7 @@ class CausalVictim:
             self._kept.setdefault(owner, deque(maxlen=_RECENT)).append(trunk)
 
     def _renew(self) -> None:
-        """Forgets all but what every prompt begins with."""
+        """Empty the cache but for the tokens that every prompt begins with."""
         self._kept.clear()
         self._reader.trunks.forget()
         self._prefix, self._ready = EMPTY, True
@@ -200,14 +200,14 @@ class CausalVictim:
         return any(np.array_equal(trunk.tokens, row) for trunk in self._kept.get(owner, ()))
 
     def _request(self, row: Ints, owner: int) -> Request:
-        """The row behind the longest beginning that is kept; its last token is always read, for what comes next."""
+        """Return a request for the row behind its longest cached prefix; its last token is always read anew."""
         found = [(count_common(trunk.tokens, row), trunk) for trunk in (self._prefix, *self._kept.get(owner, ()))]
         known, trunk = max(found, key=lambda pair: pair[0])
         return Request(row, trunk, min(known, len(row) - 1))
 
     @torch.inference_mode()
     def _is_same(self) -> bool:
-        """Whether the fast path gives what whole forward passes give, on a few texts."""
+        """Return whether the fast path agrees with whole forward passes on a few texts."""
         if not can_share(self.model):
             return False
         many = len(self.template.fields)
@@ -269,19 +269,19 @@ class PromptReader:
         return [np.asarray([*self.first, *row], np.int64) for row in found]
 
     def beginning(self) -> Ints:
-        """What every prompt begins with."""
+        """Return the tokens that every prompt begins with."""
         many = len(self.template.fields)
         one, *others = self.encode([(text,) * many for text in ("x", "A 1", "éa", "\"'")])
         return one[: min(count_common(one, other) for other in others)]
 
     def score_whole(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
-        """Every prompt read from its first token, many of them end to end."""
+        """Return the log-probabilities of the label words, each prompt read whole, many of them end to end."""
         if can_share(self.model):
             return self.trunks.score([Request(row, EMPTY, 0) for row in rows])
         return self.score_plain(rows)
 
     def score_plain(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
-        """By the library's own forward pass over prompts of one length."""
+        """Return the log-probabilities of the label words, by the library's own passes over rows of one length."""
         branches = self.trunks.branches
         stems = sorted({word[:-1] for word in branches.words})
         whole = [np.concatenate([row, np.asarray(stem, np.int64)]) for row in rows for stem in stems]
@@ -301,7 +301,7 @@ class PromptReader:
 
 
 def _first_tokens(tokenizer: Any) -> tuple[int, ...]:
-    """What the tokenizer puts before a text by itself."""
+    """Return the special tokens that the tokenizer puts before a text."""
     bare = tokenizer("x", add_special_tokens=False)["input_ids"]
     whole = tokenizer("x")["input_ids"]
     at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)

@@ -1,4 +1,4 @@
-"""Branches: the words of the labels as a tree of tokens, so that what several begin with is read once."""
+"""The words of the labels as a tree of tokens, so that a beginning shared by several words is read once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LabelTree:
 
     @classmethod
     def of(cls, words: Sequence[Sequence[int]], names: Sequence[str]) -> LabelTree:
-        """Refuses words that cannot be told apart by their tokens."""
+        """Build the tree; raise on words that their tokens cannot tell apart."""
         whole = [tuple(word) for word in words]
         for name, word in zip(names, whole, strict=True):
             if not word:

@@ -1,9 +1,9 @@
-"""Trunks: keys and values of what many prompts begin with, kept, so that only what comes behind is computed.
+"""Prefix cache: keys and values of the beginnings that prompts share, so that only what comes behind is computed.
 
 The library lets one function do the attention of all its models (see `scorers.packedmodel`). Ours reads, for each row,
 the kept keys of its beginning and the keys of its own new tokens; all else in a causal model works on each token by
 itself, so the new tokens of many rows lie end to end in one pass. A token's keys lie in one row of the store, whoever
-needs them: a trunk that begins as another does shares its rows.
+needs them: a prefix that begins as another does shares its rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CachedPrefix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A row of tokens of which the first `known` are those of a trunk."""
+    """A row of tokens of which the first `known` are cached in the prefix `trunk`."""
 
     tokens: Ints
     trunk: CachedPrefix
@@ -94,7 +94,7 @@ class PrefixStore:
             table[layer][places] = fresh
 
     def weigh(self) -> None:
-        """Learns what a token takes."""
+        """Measure how many bytes a token takes."""
         tables = [*self.keys.values(), *self.values.values()]
         self.weight = sum(table[0].numel() * table.element_size() for table in tables)
 
@@ -171,7 +171,7 @@ class PrefixCache:
         self.store.used = 0
 
     def keep(self, requests: Sequence[Request]) -> list[CachedPrefix]:
-        """The rows as trunks: what each has behind its own trunk is computed and kept."""
+        """Cache whole rows as prefixes: the tokens behind each row's known prefix are computed and kept."""
         out = []
         for request in requests:
             places = self.store.take(request.new)
@@ -210,7 +210,7 @@ class PrefixCache:
         ends = edges[1:] - 1
         wanted = (ends[:, None] - nodes + np.arange(nodes + 1)[None]).reshape(-1)
         if trunks is not None:
-            wanted = wanted[:1]  # what a trunk would go on with is nobody's question
+            wanted = wanted[:1]  # nobody needs the logits behind a prefix
         tokens, places = (row[None] for row in ship(self.device, ids, position))
         (asked,) = ship(self.device, wanted)
         try:
@@ -230,7 +230,7 @@ class PrefixCache:
         tree: LabelTree | None,
         trunks: Sequence[CachedPrefix] | None,
     ) -> _Pass:
-        """The rows as attention sees them, padded to the longest; what a trunk is made of is kept."""
+        """Lay out the rows as attention sees them, padded to the longest, and say which keys are to be cached."""
         known = np.asarray([request.known for request in requests], np.int64)
         size = np.diff(edges)
         before = np.zeros((len(requests), int(known.max(initial=0))), np.int64)
@@ -329,7 +329,7 @@ def _parts(model: Any) -> list[Any]:
 
 
 def can_share(model: Any) -> bool:
-    """Whether the library's class lets a pass be laid out so at all; whether it answers rightly is tried."""
+    """Return whether the model's class takes a pass laid out so; whether its answers agree is tried elsewhere."""
     known = inspect.signature(model.forward).parameters
     layers: Callable[[], Iterator[nn.Module]] = model.modules
     return {"position_ids", "logits_to_keep", "use_cache"} <= set(known) and any(

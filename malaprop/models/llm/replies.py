@@ -1,4 +1,4 @@
-"""What a server that speaks OpenAI's protocol answers: the text, the likelihood of tokens, and what it counted."""
+"""Reading the answers of servers that speak OpenAI's protocol: text, log-probabilities of tokens, token counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reply:
 
 
 def read_reply(answer: Any, name: str) -> list[Reply]:
-    """The choices of an answer, of a chat or of a completion."""
+    """Return the choices of an answer to a chat or completion request; raise on other forms."""
     choices = answer.get("choices") if isinstance(answer, Mapping) else None
     if not isinstance(choices, list) or not choices:
         said = answer.get("error", answer) if isinstance(answer, Mapping) else answer

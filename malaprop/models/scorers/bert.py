@@ -31,7 +31,7 @@ Inside = Bool[Tensor, "batch 1 1 token"] | None  # None: all rows are as long
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BertScorer:
-    """The same answers for less.
+    """Computes the classifier's own logits with fewer products.
 
     Queries, keys and values are one product; in the first layer it is made once for each (token, place) of a batch,
     which most variants of a base have in common. The last layer is worked out for the first token alone, as the
@@ -61,7 +61,7 @@ class BertScorer:
 
     @property
     def road(self) -> str:
-        """How texts have gone so far, for reports; "": in batches of like lengths."""
+        """How texts have been batched so far, for reports; "": by similar length."""
         return self._packed.road if "_packed" in vars(self) else ""
 
     @torch.inference_mode()

@@ -63,7 +63,7 @@ class Buckets:
         return in_order(work, parts, answers)
 
     def _answers(self, work: Splice, part: Ints, width: int) -> list[Tensor]:
-        """Those of one bucket."""
+        """Return the logits of the texts in one bucket."""
         full = self._shape(width, 1, work.device)
         over = len(part) % full.rows
         whole, rest = part[: len(part) - over], part[len(part) - over :]
@@ -119,7 +119,7 @@ class _Shape:
         return self.buckets.forward(self.ids, self.lengths).float()
 
     def _again(self) -> Float[Tensor, "row label"]:
-        """With what the last pass brought from the host."""
+        """Pass the batch with the host tensors that the last pass collected."""
         with self.brought.again():
             out = self._forward()
         self.brought.check_all_given()

@@ -1,4 +1,4 @@
-"""FromHost: what a model brings from the host on its way, kept from one pass and given again in the next."""
+"""Tensors that a model copies from the host within its forward pass, kept from one pass and reused in the next."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def quantise(model: Any, *, spare: nn.Module | None = None) -> Any:
 
 
 def _weight(part: Any) -> Float[Tensor, "out in"] | None:
-    """Of a linear map; GPT-2's lie the other way round."""
+    """Return the weight of a linear map; GPT-2 stores it transposed."""
     if type(part).__name__ == "Conv1D":
         turned: Tensor = part.weight.T
         return turned

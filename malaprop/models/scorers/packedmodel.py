@@ -94,7 +94,7 @@ class PackedModel:
 
     @contextmanager
     def _gathered(self, batch: Packed) -> Iterator[None]:
-        """Behind the gate each text is one token long: the one that the head reads."""
+        """Reduce each text behind the gate to one token: the one that the head reads."""
 
         def gather(_module: nn.Module, _inputs: Any, output: Any) -> Any:
             if isinstance(output, Tensor):
@@ -193,7 +193,7 @@ def _agree(found: Float[Tensor, "text label"], plain: Float[Tensor, "text label"
 
 @torch.inference_mode()
 def _tried(network: PackedModel, rows: Sequence[Sequence[int]]) -> Float[Tensor, "text label"] | None:
-    """Its answers; None where it fails. Models fail in ways of their own when they are read as they were not meant."""
+    """Return the network's logits, or None where it fails: models fail in many ways when their passes are changed."""
     try:
         found = network.forward(_packed(rows, network), max(map(len, rows)))
     except Exception:  # noqa: BLE001

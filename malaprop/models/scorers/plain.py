@@ -37,7 +37,7 @@ class Plain:
         return in_order(work, parts, [self._answered(work, part) for part in parts])
 
     def _answered(self, work: Splice, part: Ints) -> Float[Tensor, "batch label"]:
-        """In halves where a batch does not fit: what a model needs for a text is not known beforehand."""
+        """Return the logits of a batch, in halves where it does not fit: its memory is not known beforehand."""
         try:
             if work.device.type == "cuda" and self.masks:
                 return self._in_bucket(work, part)

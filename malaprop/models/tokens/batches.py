@@ -63,7 +63,7 @@ def is_shared() -> bool:
 
 
 def sleep_while_waiting() -> bool:
-    """Asks CUDA to sleep where it would look again and again whether the GPU is done; whether it could be asked.
+    """Ask CUDA to sleep rather than to poll while it waits for the GPU; return whether that was possible.
 
     PyTorch has no word for it; its CUDA library, which it has loaded, has. Best called before the GPU is first used.
     """
@@ -129,14 +129,14 @@ class PendingScores:
     ready: torch.cuda.Event | None = None
 
     def wait(self) -> Float[Tensor, "wanted label"]:
-        """The scores, once they are there."""
+        """Wait for the copy and return the scores."""
         if self.ready is not None:
             self.ready.synchronize()
         return self.scores
 
 
 def copy_to_host(scores: Float[Tensor, "wanted label"]) -> PendingScores:
-    """Begins the way to the host."""
+    """Start the copy to the host without waiting for it."""
     if not scores.is_cuda:
         return PendingScores(scores=scores)
     host = torch.empty(scores.shape, pin_memory=True)

@@ -181,7 +181,7 @@ Flags = NDArray[np.bool_]
 
 
 class Joined(Protocol):
-    """What is known of one table of words; its tokens are in `pieces`, by the ids of the pools it gives."""
+    """The tokens of one table of words: `pieces` holds them by the ids of the pools that `view` returns."""
 
     @property
     def table(self) -> Words: ...

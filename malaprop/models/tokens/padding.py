@@ -49,7 +49,7 @@ class ZeroWords:
 
     @classmethod
     def like(cls, gradients: TokenGradients, labels: int) -> ZeroWords:
-        """At the embedding that gradients are taken at."""
+        """Zero words at the embedding that these gradients are taken at."""
         return cls(
             forward=gradients.forward,
             embedding=gradients.embedding,

@@ -18,7 +18,7 @@ Cut = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 def at_breaks(cut: Cut, separator: Sequence[int]) -> Cut:
-    """A cutter that never sees BREAK: what lies between is cut by `cut`, and `separator` stands for each BREAK."""
+    """Return a cutter that splits strings at BREAK, tokenizes the parts by `cut` and joins them by `separator`."""
 
     def whole(strings: list[str]) -> Sequence[Sequence[int]]:
         if not any(BREAK in string for string in strings):
@@ -74,7 +74,7 @@ class Pieces:
         self.known, self.end = known, end
 
     def classes(self) -> Ints:
-        """For each string of the table a number, equal where the tokens are."""
+        """Return a number for each string of the table, equal where the tokens are equal."""
         self.grow()
         fresh = slice(self.classed, self.known)
         if self.classed < self.known:

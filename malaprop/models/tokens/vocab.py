@@ -147,7 +147,7 @@ class OpenVocab:
 
     @property
     def size(self) -> int:
-        """How many numbers are fixed."""
+        """Return how many numbers are fixed: those of the closed vocabulary."""
         return len(self.closed)
 
     def forget(self) -> None:

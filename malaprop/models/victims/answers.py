@@ -1,4 +1,4 @@
-"""What functions and servers answer, as scores [text, label]: rows of scores, one probability a text, labels alone."""
+"""Answers of functions and servers as scores [text, label]: rows of scores, one probability a text, labels alone."""
 
 from __future__ import annotations
 

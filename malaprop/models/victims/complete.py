@@ -1,4 +1,4 @@
-"""Users' own victims: objects with some members of `core.victim.Victim`, completed so that nothing else looks twice."""
+"""Users' own victims: objects with some members of `core.victim.Victim`, wrapped so that they have all of them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Completed:
 
 
 def _parts(thing: Any) -> dict[Capability, Any]:
-    """What it shows beside its answers: its own `parts`, or the attributes that are called as what it offers."""
+    """Return what the object shows beside answers: its own `parts`, or the attributes named after its capabilities."""
     given = getattr(thing, "parts", None)
     if given is not None:
         return dict(given)

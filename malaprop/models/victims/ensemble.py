@@ -106,7 +106,7 @@ class Ensemble:
 
     @property
     def meter(self) -> Meter | None:
-        """Of its members together."""
+        """Return the meters of the members added up."""
         return add_meters(member.meter for member in self.members)
 
     @property

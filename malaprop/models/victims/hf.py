@@ -152,7 +152,7 @@ def _road(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: t
 
 
 def _shown(road: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[str, Any]:
-    """What a victim shows beside its answers, by the names of `TokenVictim`."""
+    """Return what the victim shows beside answers (gradients, attention, ...), by the field names of `TokenVictim`."""
     model, where, separator = road.model, road.model.device, road.separator
     embedding, last = embedding_of(model), last_linear(model)
     assert embedding is not None, "or it is asked by whole texts"
@@ -189,7 +189,7 @@ def _as_one_answer(model: Any, label: str | None, name: str) -> Any:
 
 
 def _pieces(model: Any, tokenizer: Any, limit: int) -> WordPieces | str:
-    """How the tokenizer lays out texts, or why that is known to itself alone."""
+    """Return how the tokenizer lays out texts, or the reason why only the tokenizer itself can do it."""
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         return "its tokenizer is written in Python"
     try:

@@ -87,7 +87,7 @@ class HttpVictim(RemoteVictim):
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """As given by `order`, or as `probe` heard them: they must not change while texts are attacked."""
+        """Return the names in `order`, or those of the answer to `probe`: they must not change during an attack."""
         return self._told
 
     @property
@@ -96,7 +96,7 @@ class HttpVictim(RemoteVictim):
         return self.send_as == "text"
 
     def assume(self, names: Sequence[str]) -> None:
-        """Takes these names, those of the data, for labels whose names neither the user nor the server has told."""
+        """Name the labels as the data does, where neither the user nor the server names them."""
         self._one.assumed = tuple(names)
 
     def probe(self) -> None:

@@ -152,7 +152,7 @@ class Network:
         return torch.from_numpy(np.ascontiguousarray(answers, np.float32))
 
     def answers(self, ids: Ints, lengths: Ints) -> Any:
-        """What the model says, as it says it."""
+        """Return the model's raw outputs."""
         rows = 1 if self.alone else self.graph.rows or len(ids)
         parts = []
         for at in range(0, len(ids), rows):

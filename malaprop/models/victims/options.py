@@ -21,7 +21,7 @@ _NUMBERS = {"int": int, "int | None": int, "float": float}
 
 
 def split_options(typed: str) -> tuple[str, dict[str, str]]:
-    """What stands before #, and the options behind it: name=value, separated by colons."""
+    """Split at #: the victim before it, and the options behind it, name=value, separated by colons."""
     spec, mark, rest = typed.partition("#")
     given: dict[str, str] = {}
     for part in _BETWEEN.split(rest) if mark and rest else ():
@@ -78,7 +78,7 @@ def hub_name(typed: str) -> str:
 
 
 def _near(path: Path) -> str:
-    """The folders beside it that are called nearly so."""
+    """Suggest folders beside the path with similar names."""
     there = [one.name for one in path.parent.iterdir() if one.is_dir()]
     near = get_close_matches(path.name, there, n=3, cutoff=0.4)
     return f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""

@@ -1,4 +1,4 @@
-"""What a transformers classifier and its tokenizer do with a few texts, found out when they are loaded."""
+"""Trials of a transformers classifier and its tokenizer on a few texts, when they are loaded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
 
 
 def _reads_whole_words(tokenizer: Any) -> bool:
-    """One that cuts no word into pieces, and so knows few."""
+    """Return whether the tokenizer splits no word into pieces, and so knows few words."""
     return type(getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)).__name__ == "WordLevel"
 
 

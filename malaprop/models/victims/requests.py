@@ -34,7 +34,7 @@ def estimate_tokens(letters: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Toll:
-    """Counts the requests of one victim, and tells the purse of a run where there is one. Threads share it."""
+    """Counts the requests of one victim, also against the budget of a run where there is one. Threads share it."""
 
     meter: Meter = field(default_factory=Meter)
     _lock: Lock = field(default_factory=Lock, repr=False)
@@ -100,7 +100,7 @@ BEGIN = 4  # requests at a time, before anything is known of the server
 class Throttle:
     """Grows with every answer, twice as large a round trip, until the server first says that it is too much.
 
-    Then, and each time it says so again (429, or 503 with Retry-After), the pace is halved and nobody asks before the
+    Then, and each time it says so again (429, or 503 with Retry-After), the limit is halved and nobody asks before the
     moment that the server names; from then on it grows by one a round trip. It changes times alone, never an answer.
     Callers are threads, of which there are as many as the user allows: this can only hold them back.
     """

@@ -84,7 +84,7 @@ def _is_multi_label(pipeline: Any) -> bool:
 
 
 def _classes(pipeline: Any) -> list[Any]:
-    """None where it has not been fitted, or does not tell."""
+    """Return the classes of the pipeline; none where it has not been fitted, or has no `classes_`."""
     try:
         return list(np.asarray(pipeline.classes_).tolist())
     except AttributeError:

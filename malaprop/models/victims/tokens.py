@@ -133,7 +133,7 @@ class TokenVictim:
         return self._answers(pool, wanted, plain, plain)
 
     def _answers(self, pool: Pool, wanted: Ints, fast: Scorer, plain: Scorer) -> Float[Tensor, "wanted any"]:
-        """By the fast scorer where tokens can be spliced, else from strings by the plain one."""
+        """Score variants by the fast scorer where tokens can be spliced, else from strings by the plain one."""
         if self.pairs:
             self._check_fields(
                 len(pool.bases[b].names) for b in find_used(pool.base[wanted], len(pool.bases))[0].tolist()

@@ -148,7 +148,7 @@ class CharWords(nn.Module):
         return vectors
 
     def _vectors(self, words: Int[Tensor, " word"]) -> Float[Tensor, "word dim"]:
-        """Composed anew."""
+        """Compose the vectors of these words anew."""
         signs = self._read(words)
         return self.compose(self.embedding(signs), signs)
 

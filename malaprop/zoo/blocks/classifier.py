@@ -41,7 +41,7 @@ def fresh_words(vocab: int, dim: int, spread: float = 0.1) -> nn.Embedding:
 
 
 class Classifier(nn.Module):
-    """One network of `malaprop.zoo.special_models`; offers what `Shows` says.
+    """One network of `malaprop.zoo.special_models`, as `models.inside.InsightNetwork` describes it.
 
     `encoder` is a module that does what `Encoder` says, or with `attends` what `Attending` says. An empty text is read
     as one token `empty`.

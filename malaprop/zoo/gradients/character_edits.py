@@ -1,4 +1,4 @@
-"""Looks at texts of a model that reads characters: the edits that gain most, and how words read after them."""
+"""Gradients of a model that reads characters: the edits that gain most, and the words that they make."""
 
 from __future__ import annotations
 

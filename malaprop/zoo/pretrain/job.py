@@ -46,14 +46,14 @@ class EncoderWork(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Of the vocabulary, which is made from the text."""
+        """Return a digest of the vocabulary, which is made from the text."""
 
     @property
     def origin(self) -> str | None:
         """The weights it started from, None for random ones."""
 
     def at(self, progress: float) -> None:
-        """Hears how much of the budget is spent, from 0 to 1, before each step."""
+        """Adapt to the share of the budget that is spent, from 0 to 1; called before each step."""
 
     def loss(self, rows: Ints) -> Float[Tensor, ""]: ...
 
@@ -65,8 +65,8 @@ class EncoderWork(Protocol):
     def save(self, folder: Path, *, half: bool) -> None: ...
 
 
-def pace_of(plan: Any) -> Schedule:
-    """The pace among the settings of a kind, all of which have these names."""
+def make_schedule(plan: Any) -> Schedule:
+    """Make the schedule of a pre-training from its settings; every kind has these names."""
     if min(plan.batch, plan.every) < 1 or min(plan.rate, plan.clip) <= 0 or not 0 <= plan.warmup < 1:
         raise SettingError(
             f"batch, every, rate and clip must be above 0 and warmup below 1, got {plan.batch}, {plan.every}, "
@@ -76,10 +76,10 @@ def pace_of(plan: Any) -> Schedule:
     return Schedule(rate=plan.rate, slope=slope, decay=plan.decay, clip=plan.clip, betas=(0.9, 0.98), eps=1e-6)
 
 
-def course_of(
-    work: EncoderWork, pace: Schedule, passes: RowOrder, *, steps: int | None, minutes: float | None
+def make_training_task(
+    work: EncoderWork, schedule: Schedule, passes: RowOrder, *, steps: int | None, minutes: float | None
 ) -> TrainingTask:
-    """One phase, after which the weights of the last step stay."""
+    """Make the task of a pre-training: one stage, after which the weights of the last step stay."""
     device = next(work.model.parameters()).device
 
     def losses(now: TrainingStep) -> Losses:
@@ -90,13 +90,13 @@ def course_of(
         yield GradientLoss("model", loss)
         return {"loss": loss}
 
-    learner = ParameterGroup(
-        pace, work.model.named_parameters(), rates=work.rates, decays=lambda _, weight: weight.ndim > 1
+    group = ParameterGroup(
+        schedule, work.model.named_parameters(), rates=work.rates, decays=lambda _, weight: weight.ndim > 1
     )
     return TrainingTask(
         phases=(Stage(losses=losses, steps=steps, minutes=minutes),),
         modules={"model": work.model},
-        learners={"model": learner},
+        learners={"model": group},
     )
 
 
@@ -136,7 +136,7 @@ def pretrain(  # noqa: PLR0913 - users set them by name
     text as many times as its settings say.
     """
     how = plan(kind, settings)
-    pace = pace_of(how)
+    schedule = make_schedule(how)
     target = (folder or home(kind)).absolute()
     check_target(target, "encoder")
     place, texts = _device(device), corpus(data, read)
@@ -148,8 +148,8 @@ def pretrain(  # noqa: PLR0913 - users set them by name
     unfinished = TrainingFolder.beside(target, recipe, steps=how.every, strict=True)
     if not quiet:
         say(f"pre-training {kind} on {texts.name} ({work.rows * work.row_tokens:,} tokens) on {place.type}")
-    course = course_of(work, pace, passes, steps=steps, minutes=minutes)
-    fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"pre-training {kind}")
+    task = make_training_task(work, schedule, passes, steps=steps, minutes=minutes)
+    fitted = fit(task, unfinished=unfinished, quiet=quiet, title=f"pre-training {kind}")
     card = _card(kind, how, work, texts, fitted, seed)
     with appearing(target, "encoder") as made:
         work.save(made, half=half)

@@ -44,7 +44,7 @@ class Edits:
 
 
 def keep_large_groups(work: Splice, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Of the variants that fit, those whose base has enough of them."""
+    """Keep the variants whose base has enough of them for its states to be worth computing."""
     return fits & (np.bincount(work.base[fits], minlength=len(work.lengths))[work.base] >= _SHARE)
 
 

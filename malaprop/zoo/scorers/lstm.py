@@ -140,7 +140,7 @@ class LstmEdits:
         return held[1], np.fromiter(map(held[0].__getitem__, keys), np.int64, len(keys))
 
     def _read(self, way: _Way, work: Splice, bases: Ints) -> _States:
-        """The states of bases that stand longest first."""
+        """Return the states of bases, which are sorted by falling length."""
         sizes = np.minimum(work.lengths[bases], work.limit)
         offset, size = (a[:, None] for a in work.ship(work.offset[bases], sizes))
         column = torch.arange(max(1, int(sizes[0])), device=work.device)[None]
@@ -178,7 +178,7 @@ class LstmEdits:
             out[index] = top
 
     def _ahead(self, way: _Way, work: Splice, chosen: Ints, keep: Ints) -> Int[Tensor, "step variant"]:
-        """The tokens still to read."""
+        """Return the tokens that each variant has still to read."""
         length = work.length[chosen]
         ids = work.gather(chosen, length - 1 - keep if way.back else keep, length - keep, back=way.back)
         if not length.all():
