@@ -84,7 +84,7 @@ class Rules:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that rules speak of, as they come."""
+        """Return the labels of the rules, in order of occurrence."""
         return tuple(dict.fromkeys(rule.label for rule in self.rules))
 
     def numbers(self, names: Sequence[str]) -> dict[str, int]:
@@ -143,7 +143,7 @@ def _unpack(packed: bytes, source: str) -> Rules:
 
 
 def read_rules(path: Path | str) -> Rules:
-    """The rules of a .csv or .json file; what is wrong is named with its line or row."""
+    """Read the rules of a .csv or .json file; errors name the line or row."""
     path = Path(path)
     if path.is_dir():
         path = path / "rules.csv"
@@ -159,7 +159,7 @@ def read_rules(path: Path | str) -> Rules:
 
 
 def parse_rules(text: str, source: str, *, as_json: bool = False) -> Rules:
-    """Rules of a file's text."""
+    """Parse the rules in the text of a file."""
     rows = _objects(text, source) if as_json else _cells(text, source)
     rules: list[Rule] = []
     seen: dict[tuple[str, str, str], str] = {}
@@ -277,7 +277,7 @@ def _whole(value: object, name: str, where: str) -> int | None:
 
 
 def rules_csv(rules: Iterable[Rule]) -> str:
-    """Rules as CSV, with a header."""
+    """Write rules as CSV, with a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -289,7 +289,7 @@ def rules_csv(rules: Iterable[Rule]) -> str:
 
 
 def rules_json(rules: Iterable[Rule]) -> str:
-    """Rules as JSON."""
+    """Write rules as JSON."""
     rows = []
     for rule in rules:
         row = asdict(rule)

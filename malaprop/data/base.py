@@ -17,7 +17,7 @@ SPLITS = ("train", "validation", "test")
 
 
 class Examples(Protocol):
-    """What a run wants of its data: a `Dataset`, which holds its examples, or a `Stream`, which reads them."""
+    """The interface of data for runs: a `Dataset` holds its examples, a `Stream` reads them from disk."""
 
     @property
     def name(self) -> str: ...
@@ -49,7 +49,7 @@ class Examples(Protocol):
 
     @property
     def drawn_from(self) -> int:
-        """How many rows the examples were drawn from; 0 where none were drawn."""
+        """The number of rows that the examples are a sample of; 0 where they are no sample."""
 
     def sample(self, count: int | None, seed: int = 0) -> Examples: ...
 
@@ -89,7 +89,7 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits of what the examples say, whatever their order."""
+        """Sixteen hex digits that identify the content of the examples, in any order."""
         rows = sorted(map(join_fields, self.examples))
         whole = "\x1d".join([*self.labels, *rows])
         return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -125,7 +125,7 @@ class Dataset:
         return replace(self, name=f"{self.name}{split_fields(self.fields, chosen)}", examples=examples)
 
     def first(self, count: int | None) -> Dataset:
-        """The first examples, in the order they came."""
+        """Return the first examples, in their order."""
         return self if count is None else replace(self, examples=self.examples[:count])
 
 
@@ -156,7 +156,7 @@ def join_fields(example: Example) -> str:
 
 
 def draw(seed: int, id: str) -> tuple[bytes, str]:
-    """Where an example stands in the order of a seed."""
+    """Return the sort key of an example in the random order of a seed."""
     return blake2b(f"{seed}\x1f{id}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), id
 
 
@@ -164,7 +164,7 @@ SomeExamples = TypeVar("SomeExamples", bound=Examples)
 
 
 def need_two_labels(data: SomeExamples) -> SomeExamples:
-    """The dataset itself, if it can train or judge a classifier."""
+    """Return the dataset, or raise where it has fewer than two labels and cannot train or test a classifier."""
     present = data.present
     if len(present) >= 2:
         return data
@@ -180,7 +180,7 @@ Source = str | Sequence[str] | Mapping[str, str]  # one text, a premise with its
 
 
 def of(items: Any, *, name: str = "examples") -> Dataset:
-    """A dataset of Python values.
+    """Make a dataset of Python values.
 
     `items` are Examples, (text, label) pairs whose text may also be a pair or a mapping, dictionaries with the columns
     of a file (text, label), a mapping of columns, a pandas DataFrame, or a set of the `datasets` library. Labels are
@@ -283,7 +283,7 @@ def load(
     labels: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> Dataset:
-    """A dataset by packaged name, file or `hub:NAME[:split]`.
+    """Load a dataset by packaged name, file or `hub:NAME[:split]`.
 
     `split` chooses the part of a packaged set or a hub set; a file is taken whole. `text` and `label` name the columns
     where they are not called that; `labels` are the names of the labels, in order; `limit` keeps the first rows.

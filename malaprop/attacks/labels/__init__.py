@@ -1,1 +1,1 @@
-"""Attacks that see the label alone: a random start across the border, then steps that stay across it."""
+"""Attacks that see only labels: a random start beyond the decision boundary, then steps that stay beyond it."""

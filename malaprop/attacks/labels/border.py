@@ -1,4 +1,4 @@
-"""Border: the text of another label that is nearest to the original so far, and the ways to bring it nearer."""
+"""Border: the text of another label that is nearest to the original so far, and moves that bring it nearer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Border:
 
     @property
     def changed(self) -> Ints:
-        """The places whose words differ from the original's."""
+        """Return the places whose words differ from the original's."""
         slots = self.space.slots
         return np.flatnonzero(self.text.words[slots] != self.trial.origin.words[slots])
 
@@ -64,7 +64,7 @@ class Border:
         return np.concatenate([self.trial.origin.words[slot : slot + 1], self.space.words[place]])
 
     def chosen(self, place: int) -> int:
-        """The option that stands at a place now."""
+        """Return the option that a place has now."""
         return int(np.argmax(self.options(place) == self.text.words[self.space.slots[place]]))
 
     @cached_property
@@ -80,7 +80,7 @@ class Border:
         return out
 
     def distances(self, places: Ints) -> NDArray[np.float64]:
-        """How far the word that stands at each place is from the original one."""
+        """Return the distance of each place's word from the original one."""
         pairs = [(self.vectors[p], self.chosen(p)) for p in places.tolist()]
         return np.asarray([np.linalg.norm(found[now] - found[0]) for found, now in pairs], np.float64)
 

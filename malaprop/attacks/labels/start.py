@@ -1,4 +1,4 @@
-"""The start of an attack that sees the label alone: replacements at random until the label turns."""
+"""The start of attacks that see only labels: random replacements until the label changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RandomStart:
 
 
 def _count_texts(able: Space) -> float:
-    """How many texts there are beside the original; infinite for a long one."""
+    """Count the texts beside the original; infinite for a long one."""
     with np.errstate(over="ignore"):
         return float(np.prod(able.sizes + 1.0)) - 1
 

@@ -43,7 +43,7 @@ class Beam:
 
 
 def best_of(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[Held]]:
-    """The `count` best distinct variants over all groups that keep the constraints, best first."""
+    """Return the `count` best distinct variants over all groups that satisfy the constraints, best first."""
     many = 1
     while True:
         picks = yield from _pick_best(trial, groups, count)
@@ -53,7 +53,7 @@ def best_of(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[He
 
 
 def _pick_best(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[tuple[int, int]]]:
-    """The same as pairs of a group and an index in it."""
+    """Return them as pairs of a group and an index in it."""
     sizes = [len(g.values) for g in groups]
     if not sum(sizes):
         return []

@@ -1,4 +1,4 @@
-"""Greedy search over moves of three kinds: a word replaced, a word put in, two neighbours made one."""
+"""Greedy search over three kinds of moves: replace a word, insert a word, merge two neighbours."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Contextual:
         return now
 
     def _moves(self, trial: Trial, text: Text, slots: Ints) -> Steps[Variants]:
-        """Every move from a text, place by place: replacements and insertions, then merges with the next word."""
+        """Return the moves from a text, place by place: replacements and insertions, then merges with the next word."""
         left = slots[(text.words == trial.origin.words)[slots]]
         words = yield from trial.options(left, text)
         pairs = (yield from _mergeable(trial, text)) if self.merge is not None else left[:0]
@@ -99,7 +99,7 @@ class Contextual:
 
 
 def _places(variants: Variants) -> Ints:
-    """The first slot that each variant changes."""
+    """Return the first slot that each variant changes."""
     assert variants.rows is not None
     places = np.full(variants.many, variants.base.slots, np.int64)
     np.minimum.at(places, variants.rows, variants.slots)
@@ -107,7 +107,7 @@ def _places(variants: Variants) -> Ints:
 
 
 def _edits(scored: Scored, index: int) -> Variants:
-    """The edits of one variant."""
+    """Return the edits of one variant."""
     one = np.zeros(scored.variants.count, np.bool_)
     one[index] = True
     return scored.variants.keep(one)

@@ -1,4 +1,4 @@
-"""Noise: whole texts drawn at random, one after another, until one works."""
+"""Noise: random whole texts, one after another, until one succeeds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class VisualNoise:
 
 
 class _Letters:
-    """The letters of the open words that have neighbours, as arrays over all of them."""
+    """The letters of the open words that have look-alikes, as flat arrays."""
 
     def __init__(self, text: Text, space: Space, near: dict[str, tuple[str, ...]]) -> None:
         self.text, self.near = text, near
@@ -64,7 +64,7 @@ class _Letters:
         self.many = np.asarray([len(near[self.strings[slot][place]]) for slot, place in found], np.int64)
 
     def change(self, rng: np.random.Generator, share: float) -> Text:
-        """The text with each letter changed by this chance."""
+        """Return the text with each letter changed at this probability."""
         hit = np.flatnonzero(rng.random(len(self.slots)) < share)
         which = (rng.random(len(self.slots)) * self.many).astype(np.int64)
         fresh: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""One slot after another, each swept with the whole vocabulary."""
+"""A sweep: one slot after another is tried with the whole vocabulary."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Sweep:
 
 
 def _hits(trial: Trial, scored: Scored) -> Steps[Ints]:
-    """The variants that reach the goal and keep every constraint, in their order."""
+    """Return the variants that reach the goal and satisfy every constraint, in their order."""
     flags = scored.reached
     hits = np.flatnonzero(flags)
     if not len(hits):

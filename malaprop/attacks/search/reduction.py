@@ -1,4 +1,4 @@
-"""Input reduction: words go one by one while the label stays."""
+"""Input reduction: remove words one by one while the label stays."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class _Walk:
             beam = [held.text for held in found or (yield from self._keep(asked))]
 
     def _keep(self, groups: list[Scored]) -> Steps[list[Held]]:
-        """The surest distinct texts that keep the label and the constraints."""
+        """Return the distinct texts of highest confidence that keep the label and satisfy the constraints."""
         line = [
             (-float(np.round(scored.values[i], 6)), g, int(i))
             for g, scored in enumerate(groups)
@@ -131,7 +131,7 @@ class _Walk:
 
 
 def _without(text: Text, slots: Ints) -> Variants:
-    """The text without each of these words in turn."""
+    """Return the text without each of these words in turn, as variants."""
     return Variants(text, slots, np.zeros(len(slots), np.int64))
 
 

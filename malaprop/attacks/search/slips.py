@@ -1,4 +1,4 @@
-"""Slips: random changes of single characters, the black-box yardstick for attacks that know where to change."""
+"""Slips: random changes of single characters, the black-box baseline for attacks that choose where to change."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Slips:
         return now
 
     def _drawn(self, trial: Trial, text: Text, space: Space) -> list[tuple[int, str]]:
-        """Distinct changes (slot, word), every character as likely as any other."""
+        """Sample distinct changes (slot, word); every character is equally likely."""
         strings, words = text.table.strings, text.words[space.slots].tolist()
         places = [self._places(text.table, word) for word in words]
         ends = np.cumsum([len(p) for p in places])
@@ -70,7 +70,7 @@ class Slips:
         return list(out)
 
     def _places(self, table: Words, word: int) -> list[int]:
-        """The characters of a word that can change; kept with the table."""
+        """Return the characters of a word that can change; cached in the table."""
         found: list[int] | None = table.notes.get(("slips", self.to, word))
         if found is None:
             found = [i for i, char in enumerate(table.strings[word]) if self._to(char)]
@@ -78,7 +78,7 @@ class Slips:
         return found
 
     def _to(self, char: str) -> tuple[str, ...] | str:
-        """What a character may become, in its own case."""
+        """Return the characters that may replace one, in its own case."""
         if self.to == "near":
             from malaprop.assets.lexicon import keyboard
 
