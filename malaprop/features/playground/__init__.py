@@ -1,4 +1,4 @@
-"""Attacks in the browser: type a text, watch a recipe work on it."""
+"""The playground: type a text in the browser and watch a recipe attack it."""
 
 from malaprop.frame.rooms import Command, Room
 

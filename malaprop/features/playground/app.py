@@ -1,4 +1,4 @@
-"""The playground's pages and what their script asks for."""
+"""The playground's web application: its page, and the requests of its script."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMITS = SiteLimits(body=128 * 1024, rate=50.0, burst=150)  # scores follow the 
 
 
 def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> FastAPI:
-    """The whole site. It closes the room when it ends."""
+    """Return the web application; it closes the victims when it shuts down."""
 
     @asynccontextmanager
     async def open_room(_: FastAPI) -> AsyncIterator[None]:
@@ -62,7 +62,7 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
             number_of(sent, "seed", SEEDS, 0),
         )
         events = _counted(going, client_of(request.scope), tries.stream(asked, room.desks, request.is_disconnected))
-        first = await anext(events)  # what refuses the try does so before the answer begins
+        first = await anext(events)  # an attack that is refused raises here, before the response begins
         return StreamingResponse(
             _with(first, events), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
         )
@@ -71,7 +71,7 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
 
 
 def _answer_questions(app: FastAPI, room: PlaygroundVictims) -> None:
-    """What the page asks of a victim while somebody types: scores, weights of words, substitutes, attention."""
+    """Add the routes that query one victim for the typed text: scores, word importance, substitutes, attention."""
 
     @app.post("/api/scores")
     async def scores(request: Request) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _answer_questions(app: FastAPI, room: PlaygroundVictims) -> None:
         slot = number_of(sent, "slot", given.count)
         chosen = given.words[slot]
         if room.substitutes is None:
-            raise DataError("there are no substitutes here: the server has no WordNet")
+            raise DataError("substitutes need WordNet, which this server does not have; install it there")
         every = room.substitutes
         one = importance_of(desk, given.fields, None, lambda w: every(w) if w == chosen else ())
         found = await _done(request, desk.submit(one), desk)
@@ -105,7 +105,7 @@ def _answer_questions(app: FastAPI, room: PlaygroundVictims) -> None:
         sent = await _sent(request)
         given, desk = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
         if given.count > SHOWN:
-            raise DataError(f"attention is drawn for texts of at most {SHOWN} words; this one has {given.count:,}")
+            raise DataError(f"attention is shown for texts of at most {SHOWN} words; this one has {given.count:,}")
         return await _done(request, desk.submit(attention_of(desk, given.fields)), desk)
 
 
@@ -125,7 +125,7 @@ def _page(room: PlaygroundVictims) -> dict[str, Any]:
 
 
 async def _sent(request: Request) -> Mapping[str, Any]:
-    """The JSON object a script sent."""
+    """Return the JSON object of a request; raise if the body is none."""
     try:
         sent = json.loads(await request.body())
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _explained(sent: Mapping[str, Any], room: PlaygroundVictims) -> GivenText:
 
 
 async def _done(request: Request, job: VictimThreadJob[T], desk: VictimThread) -> T:
-    """The result of a job, which stops if the client leaves; a victim that does not answer is 503."""
+    """Return the result of a job, which stops if the client leaves; a victim that fails is a 503."""
     waiting = asyncio.wrap_future(job.future)
     try:
         while not (await asyncio.wait([waiting], timeout=tries.PATIENCE))[0]:

@@ -1,4 +1,4 @@
-"""Tries: one text under one recipe on every victim, as a stream of events; few at once for each client."""
+"""Attacks one text with one recipe on every victim, as a stream of server-sent events; a client may run few at once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from malaprop.features.playground.jobs import attack_on, describe_ending, record
 from malaprop.features.playground.victim_thread import VictimThread, VictimThreadJob
 from malaprop.features.playground.victims import Recipe
 
-AT_ONCE = 3  # tries of one client
-PATIENCE = 0.25  # seconds between two looks whether the client is still there
+AT_ONCE = 3  # attacks of one client
+PATIENCE = 0.25  # seconds between two checks whether the client is still connected
 
 
 class StreamTally:
-    """Who has how many tries going."""
+    """Counts the running attacks of each client and refuses more than `most`."""
 
     def __init__(self, most: int = AT_ONCE) -> None:
         self.most, self.going = most, Counter[str]()
@@ -32,7 +32,7 @@ class StreamTally:
     @contextmanager
     def one(self, client: str) -> Iterator[None]:
         if self.going[client] >= self.most:
-            raise BusyError(f"{self.most} attacks of yours are going on; stop one, or wait until one ends")
+            raise BusyError(f"you have {self.most} attacks running; stop one, or wait until one ends")
         self.going[client] += 1
         try:
             yield
@@ -44,7 +44,7 @@ class StreamTally:
 
 @dataclass(frozen=True, slots=True)
 class AttackStream:
-    """What a client wants attacked; `label` None: away from whatever each victim says now."""
+    """The attack that a client requested; without a `label` each victim's own answer is attacked."""
 
     text: GivenText
     recipe: Recipe
@@ -53,14 +53,14 @@ class AttackStream:
 
 
 def event(kind: str, values: dict[str, Any]) -> str:
-    """One server-sent event."""
+    """Return one server-sent event as text."""
     return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=True, separators=(',', ':'))}\n\n"
 
 
 async def stream(
     asked: AttackStream, desks: list[VictimThread], gone: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[str]:
-    """The events of a try until all victims are done; when it is closed or the client is gone, the attacks stop."""
+    """Yield the events of an attack until all victims are done; it stops when closed or when the client leaves."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[str]()
     jobs: list[VictimThreadJob[Any]] = []
 
@@ -89,7 +89,7 @@ async def stream(
 async def _one(
     asked: AttackStream, number: int, desk: VictimThread, jobs: list[VictimThreadJob[Any]], tell: Callable[..., None]
 ) -> None:
-    """One victim's part of a try. Its last event comes before it ends."""
+    """Attack one victim and send its events; the last one is sent before this ends."""
 
     def here(kind: str, values: dict[str, Any]) -> None:
         tell(kind, {"victim": number, **values})
@@ -107,6 +107,6 @@ async def _one(
         ending, cost = await done(desk.submit(attack_on(desk, asked.recipe.attack, example, asked.seed, here)))
         made = record(example, ending, cost, asked.seed, began)
         here("end", describe_ending(made, victim=desk.name, recipe=asked.recipe.name))
-    except Exception as error:  # noqa: BLE001 - the page says so in its own words; the log has the rest
+    except Exception as error:  # noqa: BLE001 - the page shows a plain message; the log has the rest
         here("problem", {"words": describe_error(error, desk.name)})
-    await asyncio.sleep(0)  # what was told is put in the queue by the loop, before this counts as done
+    await asyncio.sleep(0)  # lets the loop queue the events before this task counts as done

@@ -1,4 +1,4 @@
-"""malaprop serve: the playground in a browser."""
+"""malaprop serve: serve the playground to a browser."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ServeCommand:
         if self.texts.n > _MOST:
             raise SettingError(f"--n takes up to {_MOST} examples to pick from, got {self.texts.n}")
         if self.port > 65_535:
-            raise SettingError(f"--port is a number up to 65535, got {self.port}")
+            raise SettingError(f"--port must be at most 65535, got {self.port}")
 
 
 def serve_playground(asked: ServeCommand) -> None:
-    """Opens the victims and serves the page until it is stopped."""
+    """Load the victims and serve the page until it is stopped."""
     from malaprop.core.errors import AssetError
     from malaprop.frame.web.extra import need_web
 
@@ -59,7 +59,7 @@ def serve_playground(asked: ServeCommand) -> None:
 
     asked.check()
     specs, texts, quiet = asked.victim, asked.texts, asked.quiet
-    with bind(asked.host, asked.port, expose=asked.expose) as listening:  # first: a port in use should not wait
+    with bind(asked.host, asked.port, expose=asked.expose) as listening:  # before models load
         from malaprop.features.playground.app import make_app
         from malaprop.features.playground.victims import PlaygroundVictims, warm_up
         from malaprop.frame.runs.victims import victim as open_victim

@@ -1,4 +1,4 @@
-"""What a page may say about something that went wrong: never a path, an address or a key of this machine."""
+"""Error messages that a page may show: without a path, an address or a key of the server."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 from malaprop.core.errors import AssetError, CapabilityError, DataError, MalapropError, SettingError, plain
 
 log = logging.getLogger("malaprop.features.playground")
-_OURS = (DataError, SettingError, CapabilityError)  # they speak of the text and of what was asked for
+_OURS = (DataError, SettingError, CapabilityError)  # errors about the client's text and request
 _PRIVATE = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S+|(?<![\w.])(?:~|[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}[\\/]?", re.IGNORECASE
 )
-_WHERE = "whoever runs this server finds the reason in its log"
+_WHERE = "the reason is in the server's log"
 
 
 class ShownError(MalapropError):
-    """Its words are fit for the page as they are."""
+    """An error whose message the page may show as it is."""
 
 
 class BusyError(ShownError):
-    """More is waiting than makes sense."""
+    """Too many requests or attacks are waiting."""
 
 
 class StoppedError(ShownError):
@@ -30,12 +30,12 @@ class StoppedError(ShownError):
 
 
 def remove_paths(words: str) -> str:
-    """The words without what looks like a path or an address."""
+    """Replace everything that looks like a path or an address."""
     return _PRIVATE.sub("…", words)
 
 
 def describe_error(error: BaseException, victim: str) -> str:
-    """Clear words for the page; what else there is to know goes to the log."""
+    """Return the message for the page, and log what the page must not show."""
     if isinstance(error, ShownError):
         return str(error)
     if isinstance(error, _OURS):
@@ -47,12 +47,12 @@ def describe_error(error: BaseException, victim: str) -> str:
 
 
 def shorten_name(name: str) -> str:
-    """A victim's name without the folder or the address it was loaded from."""
+    """Return a victim's name without the folder or address that it was loaded from."""
     if "://" in name:
         return urlsplit(name).hostname or "a model behind an address"
     return PurePath(name.replace("\\", "/")).name or name
 
 
 def distinct(names: list[str]) -> list[str]:
-    """The names, numbered where one comes again."""
+    """Return the names, with a number behind those that repeat."""
     return [name if names.index(name) == i else f"{name} ({names[:i].count(name) + 1})" for i, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""What a desk is given to do, and what is shown of it: scores, weighed words, attacks."""
+"""Jobs that a victim's thread runs for the page (scores, importance, attacks, attention), and their plain results."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 Tell = Callable[[str, dict[str, Any]], None]  # the kind of event, and what it holds
-EVERY = 0.08  # seconds between two notes on how far it is
-MOST = 400  # steps that are told; a population can get better without end
+QUERY_INTERVAL = 0.08  # seconds between two events on the number of queries
+MAX_STEPS = 400  # most events on better texts; a population can improve without end
 
 
 def watch_attack(steps: Steps[Ending], tell: Tell) -> Steps[Ending]:
-    """The same attack, asking the same; `tell` hears of every better text and, now and then, of the queries."""
+    """Run an attack unchanged, and send events through `tell`: each better text, and sometimes the queries so far."""
     watcher = _Watcher(tell)
 
     def answer(ask: Ask) -> Steps[list[Any]]:
@@ -55,6 +55,8 @@ def watch_attack(steps: Steps[Ending], tell: Tell) -> Steps[Ending]:
 
 
 class _Watcher:
+    """Sends the events of one attack."""
+
     def __init__(self, tell: Tell) -> None:
         self.tell = tell
         self.trial: Trial | None = None
@@ -63,21 +65,21 @@ class _Watcher:
     def held(self, trial: Trial) -> None:
         self.trial = trial
         self.steps += 1
-        if self.steps <= MOST:
+        if self.steps <= MAX_STEPS:
             self.tell("step", step(trial))
 
     def asks(self, ask: Ask) -> None:
         now = perf_counter()
-        if now - self.last < EVERY:
+        if now - self.last < QUERY_INTERVAL:
             return
         self.last = now
         self.tell("asking", {"asked": 0 if self.trial is None else self.trial.asked, "of": ask.service})
 
 
 def step(trial: Trial) -> dict[str, Any]:
-    """The text that an attack holds, as its edits."""
+    """Return the text that an attack holds now, as its edits, with the victim's answer."""
     held = trial.held
-    assert held is not None, "it is told once something is held"
+    assert held is not None, "the attack reports a step only once it holds a text"
     return {
         "asked": trial.asked,
         "edits": [plain_edit(edit) for edit in edits_between(trial.origin, held.text)],
@@ -88,13 +90,13 @@ def step(trial: Trial) -> dict[str, Any]:
 
 
 def plain_edit(edit: Edit) -> dict[str, Any]:
-    """As in the records, with characters that nobody sees by their numbers."""
+    """Return an edit as in the records, with invisible characters shown by their code points."""
     before, after = show_unseen(edit.before), show_unseen(edit.after)
     return {"field": edit.field, "slot": edit.slot, "op": edit.op, "from": before, "to": after}
 
 
 def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
-    """The victim's answer for one text."""
+    """Return a job for the victim's scores of one text."""
 
     def steps(table: Words, owner: int) -> Steps[Floats]:
         (answers,) = yield Ask("victim", [Variants.itself(Text.of(fields, table, owner))])
@@ -107,19 +109,19 @@ def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
 def importance_of(
     desk: VictimThread, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
 ) -> Make[Importance]:
-    """How much each word, and each of its substitutes, moves the answer."""
+    """Return a job for the importance of each word and of each of its substitutes."""
     victim = desk.victim
     check("word importance", (Capability.SCORES,), desk.name, victim.offers)
     return lambda table, owner: explain_steps(victim, fields, table, owner, label=label, substitutes=substitutes)
 
 
 def weights(found: Importance) -> list[float]:
-    """The importance of every slot."""
+    """Return the importance of every slot."""
     return [word.importance for side in found.fields for word in side.words]
 
 
 def substitutes_at(found: Importance, slot: int) -> list[dict[str, Any]]:
-    """What could stand in a slot, strongest first, with the likelihood of the label once it does."""
+    """Return the substitutes for a slot, strongest first, each with the likelihood of the label after replacing."""
     words = [word for side in found.fields for word in side.words]
     return [
         {"word": s.word, "importance": s.importance, "likelihood": exp(min(0.0, found.log_likelihood - s.importance))}
@@ -130,7 +132,7 @@ def substitutes_at(found: Importance, slot: int) -> list[dict[str, Any]]:
 def attack_on(
     desk: VictimThread, attack: Attack, example: Example, seed: int, tell: Tell | None = None
 ) -> Make[Ending]:
-    """A recipe on one example, told step by step to whoever watches."""
+    """Return a job that attacks one example with a recipe and sends its steps through `tell`."""
     victim = desk.victim
     attack = attack.for_victim(victim.label_names)
     check(attack.name, attack.needs, desk.name, victim.offers)
@@ -143,13 +145,13 @@ def attack_on(
 
 
 def record(example: Example, ending: Ending, tally: Tally, seed: int, began: float) -> Outcome:
-    """The outcome as a run on the command line records it, without what the page must not show."""
+    """Return the outcome as a run on the command line records it, without paths and addresses in its reason."""
     made = outcome(example, ending, tally, seed, perf_counter() - began)
     return made if made.reason is None else replace(made, reason=remove_paths(made.reason))
 
 
 def describe_ending(made: Outcome, *, victim: str, recipe: str) -> dict[str, Any]:
-    """What the page says of an ended attack; `record` is its line in a file of outcomes, with who attacked whom."""
+    """Return what the page shows of an ended attack; `record` is its outcome line with victim and recipe."""
     final = made.adversarial
     whole = {**to_plain(made), "victim": victim, "recipe": recipe}
     return {
@@ -167,17 +169,17 @@ def describe_ending(made: Outcome, *, victim: str, recipe: str) -> dict[str, Any
     }
 
 
-SHOWN = 60  # words of a text whose map is drawn
-_HEADS = 12  # more heads than these over all layers are shown as the mean of each layer
+SHOWN = 60  # most words of a text whose attention is shown
+_HEADS = 12  # with more heads over all layers the page shows each layer's mean
 
 
 def attention_of(desk: VictimThread, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
-    """The maps of one text; it asks no service, so it is done between two rounds of the desk."""
+    """Return a job for the attention maps of one text; it queries no service, so it runs between two batches."""
     check("the attention map", (Capability.ATTENTION,), desk.name, desk.victim.offers)
     looks: WordAttention = desk.victim.parts[Capability.ATTENTION]
 
     def steps(table: Words, owner: int) -> Steps[dict[str, Any]]:
-        yield from ()  # a generator like its siblings, though it asks nothing
+        yield from ()  # makes this a generator like the other jobs, though it has no queries
         text = Text.of(fields, table, owner)
         return {"words": text.strings, "maps": name_heads(looks.words(text), text.strings)}
 
@@ -185,7 +187,7 @@ def attention_of(desk: VictimThread, fields: Mapping[str, str]) -> Make[dict[str
 
 
 def name_heads(maps: Maps, words: list[str]) -> list[dict[str, Any]]:
-    """The mean of all first, then every head, or the mean of every layer where there are many."""
+    """Name the attention maps: the mean of all first, then every head, or the mean of each layer of a large model."""
     queries = words if maps.shape[2] > 1 else ["the whole text"]
     layers, heads = maps.shape[:2]
     shown = [("all layers", maps.mean((0, 1)))] if layers * heads > 1 else []

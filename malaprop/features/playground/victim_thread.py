@@ -1,4 +1,4 @@
-"""Desk: one victim's engine loop in a thread of its own. What all clients ask of the victim is pooled there."""
+"""Runs each victim's engine loop in its own thread, where the queries of all clients share batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _shared = Lock()  # the tagger and the encoder serve every victim of the process
 
 
 class LockedService:
-    """A service whose errors are clear words, so that none of them ends the work of other clients."""
+    """A service for one thread at a time, whose errors are messages for the page and do not end other clients' jobs."""
 
     def __init__(self, service: Service, victim: str, lock: Lock | None) -> None:
         self.service, self.victim = service, victim
@@ -44,7 +44,7 @@ class LockedService:
 
 
 def lock_services(victim: Victim, name: str) -> tuple[Service, Mapping[str, Service]]:
-    """The service that scores for this victim, which keeps the counts, and all services as an engine may ask them."""
+    """Return the service that scores for this victim and keeps its counts, and all services with their locks."""
     known = make_services(victim)
     own = ("victim", "verify")
     made = {key: LockedService(service, name, None if key in own else _shared) for key, service in known.items()}
@@ -52,24 +52,24 @@ def lock_services(victim: Victim, name: str) -> tuple[Service, Mapping[str, Serv
 
 
 T = TypeVar("T")
-_advancing = Lock()  # lexicons and tables are read by the attacks of every desk; models work outside of it
+_advancing = Lock()  # attacks of all threads share lexicons and tables; models run outside this lock
 Make = Callable[[Words, int], Steps[T]]
 WIDTH = 32  # jobs that advance side by side
 QUEUE = 64  # jobs that wait for their turn
-LAST = 3.0  # seconds that a desk has to end its work when it is closed
-RENEW = 256  # jobs that share a table of words: then those in flight end, and a new one begins
+LAST = 3.0  # seconds that a thread has to end its jobs when it is closed
+RENEW = 256  # jobs that share a table of words; after these, running jobs end and a new table begins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VictimThreadJob(Generic[T]):
-    """Work for a desk: `make` is called in its thread. The result comes with what it cost the victim."""
+    """A job of a victim's thread, which calls `make`; the future gives the result with its queries."""
 
     make: Make[T]
     future: Future[tuple[T, Tally]] = field(default_factory=Future)
     stop: Event = field(default_factory=Event)
 
     def steps(self, table: Words, owner: int) -> Steps[T | Exception]:
-        """The work, ended between two asks once nobody wants it, with an error as its result whatever it raises."""
+        """Run the job until `stop` is set; an exception becomes its result."""
         inner = self.make(table, owner)
         reply: list[Any] | ServiceFailed | None = None
         try:
@@ -89,10 +89,11 @@ class VictimThreadJob(Generic[T]):
             return found
         except ServiceFailed as failure:
             return ShownError(str(failure))
-        except Exception as error:  # noqa: BLE001 - one client's bad luck must not be the others'
+        except Exception as error:  # noqa: BLE001 - an error of one client's job must not end the others'
             return error
 
     def end(self, result: T | Exception, tally: Tally) -> None:
+        """Set the future's result or exception, unless the client has left."""
         if self.future.done() or not self.future.set_running_or_notify_cancel():
             return  # nobody waits for it any more
         if isinstance(result, Exception):
@@ -102,27 +103,27 @@ class VictimThreadJob(Generic[T]):
 
 
 class VictimThread:
-    """A victim and the thread that asks it. `name` is what pages call it."""
+    """A victim and the thread that queries it; `name` is its name on the page."""
 
     def __init__(self, victim: Victim, name: str) -> None:
         self.victim, self.name = victim, name
         self._scoring, self._services = lock_services(victim, name)
         self._waiting: Queue[VictimThreadJob[Any] | None] = Queue(QUEUE)
         self._going: dict[int, VictimThreadJob[Any]] = {}
-        self._thread = Thread(target=self._work, name=f"desk of {name}", daemon=True)
+        self._thread = Thread(target=self._work, name=f"victim {name}", daemon=True)
         self._thread.start()
 
     def submit(self, make: Make[T]) -> VictimThreadJob[T]:
-        """Puts work in the queue; a full one is refused."""
+        """Queue a job; raise BusyError if the queue is full."""
         job: VictimThreadJob[T] = VictimThreadJob(make)
         try:
             self._waiting.put_nowait(job)
         except Full:
-            raise BusyError(f"{self.name} has more to do than it can; please try again in a moment") from None
+            raise BusyError(f"{self.name} has too many requests; please try again in a moment") from None
         return job
 
     def close(self) -> None:
-        """Ends what is going on and the thread; for good."""
+        """Stop the running jobs and end the thread."""
         for job in [*self._going.values()]:
             job.stop.set()
         with suppress(Full):  # a victim that never answers: its thread goes with the process
@@ -133,21 +134,21 @@ class VictimThread:
         while (job := self._waiting.get()) is not None:
             try:
                 self._drive(job)
-            except Exception as error:  # noqa: BLE001 - the thread lives on, whatever became of these jobs
+            except Exception as error:  # noqa: BLE001 - the thread must survive whatever ended these jobs
                 words = ShownError(describe_error(error, self.name))
                 for lost in (job, *self._going.values()):
                     lost.end(words, Tally())
             self._going.clear()
 
     def _drive(self, first: VictimThreadJob[Any]) -> None:
-        """Serves this job and all that come while there is something in flight."""
+        """Run this job, and all that arrive while any job is running."""
         for owner, result in drive(_Intake(first, self._waiting, self._going), self._services, width=WIDTH):
             tally = self._scoring.tally(owner) if isinstance(self._scoring, Scoring) else Tally()
             self._going.pop(owner).end(result, tally)
 
 
 class _Intake:
-    """What an engine loop takes up between two rounds: it stops when nothing waits, and goes on when something does."""
+    """Yields the waiting jobs to an engine loop between two batches; the loop may ask again after it was empty."""
 
     def __init__(
         self,
@@ -177,6 +178,6 @@ class _Intake:
             job = self.waiting.get_nowait()
         except Empty:
             return None
-        if job is None:  # the end, which the thread must hear of
+        if job is None:  # the mark of closing, which the thread must see too
             self.waiting.put(None)
         return job

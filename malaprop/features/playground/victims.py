@@ -1,4 +1,4 @@
-"""PlaygroundVictims: the victims at their desks, the recipes and the examples of one playground."""
+"""The victims of one playground with their threads, its recipes and examples, and their warm-up."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from malaprop.features.playground.jobs import attack_on, importance_of, scores_o
 from malaprop.features.playground.victim_thread import VictimThread
 from malaprop.frame.runs.make_attack import recipe
 
-FIRST = "pwws"  # the recipe that is chosen at first
+FIRST = "pwws"  # the recipe that the page selects at first
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe as it can be chosen: `about` is the first sentence of what it says of itself."""
+    """A recipe that the page offers; `about` is the first paragraph of its docstring."""
 
     name: str
     about: str
@@ -34,7 +34,7 @@ class Recipe:
 
 
 class PlaygroundVictims:
-    """Everything a playground works with; close it when it is no longer served."""
+    """The victims, recipes and examples of one playground; close it when it is no longer served."""
 
     def __init__(self, victims: Sequence[Victim], *, data: Dataset | None = None, budget: int = 5_000) -> None:
         if not 1 <= len(victims) <= VICTIMS:
@@ -49,7 +49,7 @@ class PlaygroundVictims:
         self.desks = [VictimThread(victim, name) for victim, name in zip(victims, names, strict=True)]
 
     def label_names(self, desk: VictimThread) -> tuple[str, ...]:
-        """What the victim's labels are called: by itself, or else in the data, where they are as many."""
+        """Return the names of the victim's labels: its own, or those of the data if their number agrees."""
         own: tuple[str, ...] = desk.victim.label_names
         if own:
             return own
@@ -57,7 +57,7 @@ class PlaygroundVictims:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those to choose from; the first victim's, as its examples are numbered."""
+        """The labels to choose from: the first victim's, in whose numbers the examples are."""
         return self.label_names(self.desks[0])
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class PlaygroundVictims:
 
 
 def recipes(budget: int) -> dict[str, Recipe]:
-    """All recipes that work without further settings, with a bound on what an attack may ask."""
+    """Return all recipes that need no settings, with a query budget."""
     found = {}
     for name in RECIPES:
         make = RECIPES[name]
@@ -78,7 +78,7 @@ def recipes(budget: int) -> dict[str, Recipe]:
 
 
 def _labels(victims: Sequence[Victim]) -> tuple[str, ...]:
-    """The names of the labels in the order of the first victim that knows them."""
+    """Return the label names of the first victim that has any."""
     return next(filter(None, (victim.label_names for victim in victims)), ())
 
 
@@ -90,11 +90,14 @@ def _substitutes() -> Substitutes | None:
         return None
 
 
-SECONDS = 120.0  # for each piece of work; a victim that takes longer is warm enough
+SECONDS = 120.0  # most waiting for each warm-up job
 
 
 def warm_up(room: PlaygroundVictims) -> None:
-    """A moment's work for every desk. What fails is noted, and met again by who asks for it."""
+    """Run small jobs on every victim, so that the first visitor does not wait for models and lexicons to load.
+
+    A failure is logged; a visitor who needs that job gets the error.
+    """
     for desk in room.desks:
         for future in _work(room, desk):
             try:

@@ -1,4 +1,4 @@
-"""malaprop translate run: translations of texts or of a dataset, and their BLEU."""
+"""malaprop translate run: translate texts or a dataset, and score BLEU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from malaprop.features.translation.models.translator import Translator
 
 _LINES = "translations.jsonl"
-_AT_ONCE = 256  # sources translated between two moves of the bar
+_AT_ONCE = 256  # sources translated between two updates of the progress bar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class RunCommand:
 
 
 def translate(asked: RunCommand) -> None:
-    """Prints or writes the translations."""
+    """Print or write the translations, and score them where there are references."""
     from malaprop.core.errors import RecordError, SettingError
     from malaprop.features.translation.models.victim import load
     from malaprop.features.translation.study import Target
@@ -55,7 +55,7 @@ def translate(asked: RunCommand) -> None:
 
     out, quiet = asked.out, asked.quiet
     if bool(asked.source) == (asked.data is not None):
-        raise SettingError("say what to translate: --source SENTENCE or --data PAIRS, one of the two")
+        raise SettingError("give what to translate: either --source SENTENCE or --data PAIRS")
     if out is not None and (out / _LINES).exists():
         raise RecordError(f"{out / _LINES} exists already; choose another --out")
     translator = load(asked.victim, device=device_of(asked.device), beam=asked.beam)

@@ -1,4 +1,4 @@
-"""How `malaprop train` trains a translation model."""
+"""The kind of model "translator" for `malaprop train`: its names, defaults, data and training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of attacks on translation: success and BLEU of each run, as tables read it."""
+"""The record of attacks on translation: success and BLEU of each run, and attention of a few successes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "translation.json"
 
 @dataclass(frozen=True, slots=True)
 class Bleu:
-    """Corpus BLEU with the middle 95% of redrawn corpora."""
+    """Corpus BLEU with its 95% bootstrap interval."""
 
     value: float
     low: float
@@ -24,7 +24,7 @@ class Bleu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationRun:
-    """One run. `before` and `after` are of the sentences that were attacked, `drop` is their difference, paired."""
+    """The figures of one run: `before` and `after` are BLEU of the attacked sentences, `drop` the paired difference."""
 
     attack: str
     kind: str  # keyword, bleu, typos or probe
@@ -43,7 +43,7 @@ class TranslationRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationMap:
-    """Where a translation looks: a row an output word, a column a source word."""
+    """The attention of a translation: a row an output word, a column a source word."""
 
     source: tuple[str, ...]
     output: tuple[str, ...]
@@ -51,12 +51,12 @@ class TranslationMap:
 
     def __post_init__(self) -> None:
         if [len(row) for row in self.weights] != [len(self.source)] * len(self.output):
-            raise ValueError("a map whose weights do not fit its words")
+            raise ValueError("the attention map's weights do not have a row an output word and a column a source word")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationSight:
-    """Attention of one success, before and after; `changed` numbers the source words that differ."""
+    """The attention of one success before and after; `changed` are the places of the source words that differ."""
 
     attack: str
     victim: str
@@ -67,14 +67,14 @@ class TranslationSight:
 
 @dataclass(frozen=True, slots=True)
 class TranslationSights:
-    """What a few successes of one run look at, kept beside it until the record is made."""
+    """The attention of a few successes of one run, stored beside it until the record is computed."""
 
     found: tuple[TranslationSight, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationRecord(Record):
-    """All runs below a folder, and what a few of their successes look at."""
+    """All translation runs below a folder, and the attention of a few of their successes."""
 
     runs: tuple[TranslationRun, ...]
     sights: tuple[TranslationSight, ...] = ()

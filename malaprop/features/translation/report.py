@@ -1,4 +1,4 @@
-"""The section on attacks on translation: success, BLEU before and after."""
+"""The report section on attacks on translation: success, BLEU before and after, and attention."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES = (
 
 
 def translations(studies: Sequence[TranslationRecord]) -> Markup:
-    """A table of all runs on translations; nothing where there are none."""
+    """Return a table of all runs with their figures; nothing without runs."""
     runs = dict.fromkeys(run for study in studies for run in study.runs)  # folders may lie in one another
     if not runs:
         return Markup("")
@@ -51,7 +51,7 @@ def _figures(sights: Sequence[TranslationSight]) -> list[Markup]:
 
 
 def figure(sight: TranslationSight) -> Markup:
-    """Attention before and after, side by side."""
+    """Draw attention before and after, side by side."""
     about = (
         "Each row is a word of the translation, each column a word of the source; a shade is the weight it is given."
     )
@@ -87,7 +87,7 @@ def _row(run: TranslationRun) -> tuple[Child, ...]:
 
 
 def headline(studies: Sequence[TranslationRecord]) -> Markup | None:
-    """The strongest attack on a translation in one sentence."""
+    """Return one sentence on the strongest attack."""
     runs = [run for study in studies for run in study.runs if run.success.total]
     if not runs:
         return join("No sentence was attacked.")
@@ -101,7 +101,7 @@ def headline(studies: Sequence[TranslationRecord]) -> Markup | None:
 
 
 def terminal(study: TranslationRecord) -> str:
-    """A row a run."""
+    """Return a table with a row for each run."""
     names = ("victim", "attack", "success", "skipped", "errors", "BLEU before", "BLEU after", "asked")
     rows = []
     for run in study.runs:

@@ -1,4 +1,4 @@
-"""An attack on a translation model over many sentences side by side, and what its run folder says of it."""
+"""Runs an attack on a translation model over many sentences side by side, and describes the run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ FIELDS = ("source", "target")
 
 
 class TranslationAttack(Protocol):
-    """What is run on each sentence."""
+    """An attack on one sentence, as a generator of queries."""
 
     def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]: ...
 
 
 def check_pairs(data: Dataset) -> Dataset:
-    """The dataset itself, if it holds sources with their translations."""
+    """Return the dataset; raise unless it has sources with their translations."""
     if set(data.fields) != set(FIELDS):
         raise DataError(
             f"{data.name} has the columns {', '.join(data.fields)}; translation needs source,target (or src,tgt)"
@@ -41,7 +41,7 @@ def check_pairs(data: Dataset) -> Dataset:
 
 
 def services(translator: Translator) -> dict[str, Service]:
-    """Sweeps are not remembered: no other sentence asks the same."""
+    """Return the services of a translator; answers to sweeps are not cached, as no other sentence asks the same."""
     return {
         "translate": Batched(lambda texts: translator.translate(texts), size=len),
         "hint": Batched(lambda asked: translator.hints(asked), remember=0),
@@ -53,7 +53,7 @@ def services(translator: Translator) -> dict[str, Service]:
 def run(
     attack: TranslationAttack, translator: Translator, examples: Iterable[Example], *, seed: int = 0, width: int = 64
 ) -> Iterator[Outcome]:
-    """Outcomes in the order in which the attacks end; the same ones at any width."""
+    """Yield the outcomes in the order in which the attacks end; they are the same at any width."""
     if width < 1 or seed < 0:
         raise SettingError(f"width must be 1 or more and seed 0 or more, got {width} and {seed}")
     rest, known = iter(examples), services(translator)
@@ -84,7 +84,7 @@ def _shard(
 def _guarded(
     attack: TranslationAttack, translator: Translator, example: Example, table: Words, owner: int, seed: int
 ) -> Steps[SweepEnding]:
-    """One bad sentence ends in an error; what is wrong for all of them ends the run."""
+    """Attack one sentence; its own error becomes its outcome, an error that concerns all sentences ends the run."""
     try:
         case = Case(example.id, check_text(example.fields["source"]), example.fields.get("target", ""))
         if why := translator.too_long(case.source):
@@ -129,7 +129,7 @@ def _outcome(example: Example, ending: SweepEnding, seed: int, seconds: float) -
 def describe_sentences(
     translator: Translator, data: SizedDataset, *, name: str, parts: Mapping[str, Any], seed: int, width: int
 ) -> Run:
-    """What is run, as it is written beside the outcomes."""
+    """Return the description of a run, as it is written beside the outcomes."""
     return Run(
         recipe=name,
         victim=translator.name,
@@ -144,5 +144,5 @@ def describe_sentences(
 
 
 def error_sentence(example: Example, seed: int, why: str) -> Outcome:
-    """The record of a sentence that could not be attacked."""
+    """Return the outcome of a sentence that could not be attacked."""
     return _outcome(example, SweepEnding("error", reason=why), seed, 0.0)

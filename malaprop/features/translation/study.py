@@ -1,4 +1,4 @@
-"""malaprop translate attack, typos and probe: attacks on translation models, and one record over their runs."""
+"""malaprop translate attack, typos and probe: settings and tasks of attacks on translation models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 GOALS = ("keyword", "bleu", "non-overlap")
-WORDS = 3  # of a source that are changed, if nobody says how many
+WORDS = 3  # default of the most words of a source to change
 VICTIM = (
     "A folder written by train nmt-lstm or nmt-transformer, module:function (a list of sources to a list of "
     "translations), or a sequence-to-sequence model of transformers: its folder or hub:NAME."
@@ -35,7 +35,7 @@ _PUT = "What takes a word's place: vocabulary, typos, synonyms or inflections."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Sentences with their translations, and how the model that is attacked translates."""
+    """The sentence pairs to attack, and the beam width of the victim."""
 
     data: str = opt("eng-fra", "eng-fra, multi30k (with MALAPROP_DATA), or a file with source,target (or src,tgt).")
     n: int = opt(100, min=0, words={"all": 0})
@@ -48,25 +48,25 @@ class Target:
     beam: int = opt(5, "Width of the beam that translates.", min=1)
 
     def whole(self, victim: str) -> Dataset:
-        """All sentences of the part, as they lie there."""
+        """Read all sentences of the part, in the order of the data."""
         from malaprop.features.translation.run import check_pairs
 
         return check_pairs(Selection(data=self.data, split=self.split, n=0).pairs([victim]))
 
     def read(self, victim: str) -> Dataset:
-        """The sentences, drawn by the seed; all of them as they lie there."""
+        """Read the sentences, sampled by the seed; all of them come in the order of the data."""
         from malaprop.features.translation.run import check_pairs
 
         asked = Selection(data=self.data, split=self.split, n=self.n, seed=self.seed)
         return check_pairs(asked.pairs([victim]))
 
     def choose(self, victim: str, inputs: Inputs) -> Dataset:
-        """The sentences that are attacked."""
+        """Return the sentences to attack."""
         del inputs
         return self.whole(victim).sample(self.n or None, self.seed)
 
     def words(self, victim: str, inputs: Inputs) -> Inputs:
-        """The words of all sources, for a model that has no list of its own."""
+        """Return the words of all sources, for a model without a vocabulary of its own."""
         from malaprop.features.translation.models.checkpoint import is_translator
         from malaprop.features.translation.models.train import words_of
 
@@ -76,13 +76,13 @@ class Target:
         return {"words": tuple(words_of(example.fields["source"] for example in self.whole(victim)))}
 
     def load(self, desk: WorkerContext, spec: Any) -> Translator:
-        """The model, once in each process."""
+        """Load the model once in each process."""
         from malaprop.features.translation.models.victim import load
 
         return desk.keep(f"translator {spec}, {self.beam}", lambda: load(spec, device=desk.device, beam=self.beam))
 
     def task(self, name: str, victim: str, work: Any, *, at: str = ".", words: bool = False) -> Task:
-        """A run over the sentences."""
+        """Return the task of a run over the sentences."""
         from malaprop.frame.tasks.outputs import RunFolder
         from malaprop.frame.tasks.task import Task
 
@@ -102,7 +102,7 @@ class Target:
         parts: Mapping[str, Any],
         width: int,
     ) -> Iterator[Any]:
-        """The pieces of a run folder; where every sentence ends in an error, so does the run."""
+        """Attack the sentences and yield the content of a run folder; raise if every sentence ended in an error."""
         from malaprop.features.translation.run import describe_sentences, run
 
         yield describe_sentences(
@@ -119,7 +119,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """How words of a source are changed."""
+    """How many words of a source an attack changes and tries."""
 
     words: int | None = opt(
         None,
@@ -141,7 +141,7 @@ class Changes:
     def make(
         self, goal: TranslationGoal, kind: str, put: str, translator: Translator, words: Sequence[str]
     ) -> tuple[Any, Any]:
-        """The attack, and what run.toml says of it; a word that the model cannot spell is refused."""
+        """Return the attack and its description for run.toml; raise on a keyword that the model cannot spell."""
         from malaprop.features.translation.attacks.goals import BleuDrop, KeywordAppears, NonOverlap
         from malaprop.features.translation.attacks.greedy import GreedySource
         from malaprop.features.translation.attacks.replacements import REPLACEMENTS
@@ -171,7 +171,7 @@ class Changes:
         return made, parts
 
     def look_task(self, run: str, victim: str, target: Target) -> Task:
-        """What a few successes of a run look at."""
+        """Return the task that stores the attention of a few successes of a run."""
         from malaprop.features.translation.record import TranslationSights
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
@@ -225,7 +225,7 @@ class TranslateAttack:
 
     @property
     def goals(self) -> dict[str, TranslationGoal]:
-        """One goal for each keyword, or the one that has no words, by names fit for folders."""
+        """One goal for each keyword, or the goal without keywords, by folder names."""
         from malaprop.core.catalogue import unknown
         from malaprop.features.translation.attacks.goals import BleuDrop, KeywordAppears, NonOverlap
 
@@ -247,7 +247,7 @@ class TranslateAttack:
         return self.replace or {"bleu": "typos", "non-overlap": "synonyms"}.get(self.goal, "vocabulary")
 
     def place(self, name: str) -> str:
-        """The folder of a run; several have one each."""
+        """Return the folder of a run: the study's own, or one for each of several keywords."""
         return "." if len(self.goals) == 1 else name
 
     def check(self) -> None:
@@ -375,7 +375,7 @@ class TranslateProbe:
 
 
 def check_settings(where: RunOptions, put: str) -> None:
-    """Refuses replacements that nobody knows, and what would do nothing."""
+    """Raise on unknown replacements and on --precision, which translation models do not use."""
     from malaprop.features.translation.attacks.replacements import REPLACEMENTS
 
     assert REPLACEMENTS[put]
@@ -384,7 +384,7 @@ def check_settings(where: RunOptions, put: str) -> None:
 
 
 def gather_runs(root: Path, places: Mapping[str, str] | None = None, *, whole: bool = True) -> TranslationRecord:
-    """What all runs below the folder add up to, with what a few successes of the runs at these places look at."""
+    """Return the record of all runs below the folder, with the attention of a few successes of the runs at `places`."""
     from malaprop.features.translation.record import TranslationSights
     from malaprop.features.translation.summary import gather
     from malaprop.frame.records.run import Run

@@ -1,4 +1,4 @@
-"""What runs on translations add up to, from their records alone."""
+"""Computes the record of attacks on translation from its runs: success and BLEU, and attention of a few successes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def gather(folders: Iterable[Path]) -> TranslationRecord:
-    """The study over every run on translations at or below the folders."""
+    """Return the record of every translation run at or below the folders."""
     found = [(Run.read(folder), folder) for folder in find_runs(folders)]
     return TranslationRecord(
         runs=tuple(summarize_run(run, read_outcomes(at)) for run, at in found if is_translation(run))
@@ -38,7 +38,7 @@ def gather(folders: Iterable[Path]) -> TranslationRecord:
 
 
 def summarize_run(run: Run, outcomes: Sequence[Outcome]) -> TranslationRun:
-    """One run in a row of figures."""
+    """Compute the figures of one run."""
     tried = [o for o in outcomes if o.status in ("success", "failed")]
     won = [o for o in tried if o.status == "success"]
     before, after, drop = _bleus([o for o in tried if o.original.fields.get("reference")], run.seed)
@@ -85,7 +85,7 @@ def _interval(value: float, drawn: np.ndarray[tuple[int], np.dtype[np.float64]])
 
 
 def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], most: int) -> list[TranslationSight]:
-    """The first successes by id; none of a victim that shows no attention."""
+    """Return the attention of the first successes by id; none for a victim without attention."""
     if not isinstance(translator, OwnTranslator):
         return []
     won = sorted((o for o in outcomes if o.status == "success"), key=lambda o: o.id)

@@ -156,10 +156,10 @@ def test_the_page_escapes_what_it_shows(client):
         ("scores", "not json", 400, "not what the page expects"),
         ("scores", "[" * 5_000, 400, "not what the page expects"),
         ("scores", [], 400, "not what the page expects"),
-        ("scores", {}, 400, "wants a text for text"),
-        ("scores", {"fields": {"text": 5}}, 400, "wants a text for text"),
-        ("scores", {"fields": {"other": "x"}}, 400, "wants a text for text"),
-        ("scores", sent("?!"), 400, "holds no word"),
+        ("scores", {}, 400, "has no text for text"),
+        ("scores", {"fields": {"text": 5}}, 400, "has no text for text"),
+        ("scores", {"fields": {"other": "x"}}, 400, "has no text for text"),
+        ("scores", sent("?!"), 400, "has no words"),
         ("scores", '{"fields": {"text": "a \\ud800 b"}}', 400, "lone surrogate"),
         ("scores", sent("a " * 2_001), 400, "2,001 words; the playground takes at most 2,000"),
         ("scores", sent("a" * 20_001), 400, "20,001 characters"),
@@ -253,7 +253,7 @@ def test_few_attacks_at_once_and_those_left_alone_stop():
         until(lambda: len(made.desks[0]._going) == 3)
         refused = client.post("/api/attack", json=body)
         assert refused.status_code == 429
-        assert "3 attacks of yours are going on" in refused.json()["error"]
+        assert "you have 3 attacks running" in refused.json()["error"]
         for one in opened:
             one.__exit__(None, None, None)
         until(lambda: not made.desks[0]._going)

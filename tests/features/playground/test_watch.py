@@ -51,7 +51,7 @@ def test_a_watched_attack_asks_the_same_and_ends_the_same():
 
 
 def test_steps_that_are_told_are_bounded(monkeypatch):
-    monkeypatch.setattr(watch, "MOST", 1)
+    monkeypatch.setattr(watch, "MAX_STEPS", 1)
     told: list[str] = []
     run(watch_attack(steps_of(toy.listed()), lambda kind, _: told.append(kind)), toy.toy_services(toy.victim()))
     assert told.count("step") == 1
@@ -59,7 +59,7 @@ def test_steps_that_are_told_are_bounded(monkeypatch):
 
 def test_notes_on_the_way_are_spaced(monkeypatch):
     def noted(every: float) -> int:
-        monkeypatch.setattr(watch, "EVERY", every)
+        monkeypatch.setattr(watch, "QUERY_INTERVAL", every)
         told: list[str] = []
         run(watch_attack(steps_of(toy.listed()), lambda kind, _: told.append(kind)), toy.toy_services(toy.victim()))
         return told.count("asking")

@@ -28,11 +28,11 @@ def test_paths_and_addresses_are_left_out(words, shown):
     ("error", "words"),
     [
         (DataError("the text holds no word"), "the text holds no word"),
-        (VictimError("/a/b is down"), "toy did not answer; whoever runs this server finds the reason in its log"),
-        (RuntimeError("key=1"), "toy did not answer; whoever runs this server finds the reason in its log"),
+        (VictimError("/a/b is down"), "toy did not answer; the reason is in the server's log"),
+        (RuntimeError("key=1"), "toy did not answer; the reason is in the server's log"),
         (
             AssetError("no wordnet in /x/y"),
-            "a resource that this needs is not on the server; whoever runs this server finds the reason in its log",
+            "a resource that this needs is not on the server; the reason is in the server's log",
         ),
     ],
 )

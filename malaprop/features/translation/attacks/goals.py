@@ -1,4 +1,4 @@
-"""What an attack on a translation wants of the output."""
+"""Goals of attacks on translation: what the output must become."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READY = ("word-appears", "translation-disappears")
 
 
 class Seen(NamedTuple):
-    """A source, what it was translated to, and what the data says it should be."""
+    """A source, the victim's translation, and the reference translation of the data."""
 
     source: str
     output: str
@@ -27,14 +27,14 @@ class Seen(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """A word whose probability leads the way: up or down."""
+    """A word whose probability guides the search, towards more (`sign` 1) or less (-1)."""
 
     word: str
     sign: int
 
 
 class TranslationGoal(Protocol):
-    """`lead` is for models that tell how near a word is; `value` judges outputs alone, the larger the nearer."""
+    """A goal: `lead` guides models that give probabilities, `value` rates an output, larger is nearer to the goal."""
 
     @property
     def name(self) -> str: ...
@@ -44,26 +44,26 @@ class TranslationGoal(Protocol):
 
     @property
     def guarded(self) -> bool:
-        """Whether a replacement may give the goal away, so that it has to be translated by itself."""
+        """Whether a replacement could reach the goal by itself, so that it has to be translated alone first."""
 
     def pointless(self, seen: Seen) -> str:
-        """Why there is nothing to reach for this source; empty if there is."""
+        """Why this source needs no attack or cannot be attacked; empty if it can."""
 
     def met(self, seen: Seen, first: Seen) -> bool: ...
 
     def value(self, seen: Seen, first: Seen) -> float: ...
 
     def holds(self, word: str) -> bool:
-        """Whether a word of the source has to stay."""
+        """Whether a word of the source must stay unchanged."""
 
     def given_away(self, word: str, alone: str) -> bool:
-        """Whether putting a word into the source is no feat: what it is translated to by itself reaches the goal."""
+        """Whether a replacement is trivial, as its own translation `alone` reaches the goal."""
 
     def ready(self, translate: Translate) -> TranslationGoal:
-        """The goal with all that it has to ask the victim for beforehand."""
+        """Return the goal after asking the victim for what it needs to know before the attack."""
 
 
-# What goals share that look at outputs alone: any word may change, and to any other.
+# Shared methods of goals that rate outputs alone: any word may change to any other.
 
 
 def _hold_nothing(goal: object, word: str) -> bool:
@@ -82,12 +82,12 @@ def _ask_nothing(goal: Made, translate: Translate) -> Made:
 
 
 def words_in(text: str) -> set[str]:
-    """The words of a text, whatever their case."""
+    """Return the words of a text, case-folded."""
     return {word.casefold() for word in word_pattern().findall(text)}
 
 
 def stands_in(word: str, text: str) -> bool:
-    """Whether a word, or several in a row, stand in a text as words."""
+    """Return whether a text contains a word, or several words in a row, in any case."""
     wanted = [part.casefold() for part in word_pattern().findall(word)]
     found = [part.casefold() for part in word_pattern().findall(text)]
     return any(found[i : i + len(wanted)] == wanted for i in range(len(found) - len(wanted) + 1))
@@ -100,9 +100,9 @@ def _checked(word: str, what: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordAppears:
-    """A word that the output does not hold comes to stand in it (Cheng et al. 2018).
+    """Brings a word into the output that did not contain it (Cheng et al. 2018).
 
-    A replacement that is itself translated to the keyword does not count, unless `free`.
+    A replacement that is itself translated to the keyword does not count, unless `free` is set.
     """
 
     word: str
@@ -152,7 +152,7 @@ class KeywordAppears:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BleuDrop:
-    """Sentence BLEU against the reference falls by this share of what it was."""
+    """Lowers sentence BLEU against the reference by this share of its first value."""
 
     share: float = 0.5
     name: str = field(default="bleu", init=False)
@@ -183,9 +183,9 @@ class BleuDrop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonOverlap:
-    """Every word of the output differs from the word that stood at its place before (Cheng et al. 2018).
+    """Changes every word of the output at its place (Cheng et al. 2018).
 
-    An output that is shorter than it was does not count: its last words are not there to differ.
+    An output that is shorter than the first does not count, as its last places hold no words to differ.
     """
 
     name: str = field(default="non-overlap", init=False)
@@ -199,7 +199,7 @@ class NonOverlap:
         return self.value(seen, first) >= 1
 
     def value(self, seen: Seen, first: Seen) -> float:
-        """The share of the places of the first output whose word is another one now."""
+        """Return the share of the first output's places whose word has changed."""
         before, now = (word_pattern().findall(one.output.casefold()) for one in (first, seen))
         return sum(1.0 for a, b in zip(before, now, strict=False) if a != b) / max(1, len(before))
 
@@ -208,10 +208,10 @@ class NonOverlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disappears:
-    """A word stays in the source, and its translation leaves the output."""
+    """Removes the translation of a word from the output while the word stays in the source."""
 
     word: str
-    translation: str = ""  # none: what the victim makes of the word by itself
+    translation: str = ""  # empty: the victim's translation of the word alone
 
     def __post_init__(self) -> None:
         _checked(self.word, "the word of translation-disappears")
@@ -262,7 +262,7 @@ class Disappears:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A function of source and output becomes true; a number says how near it is, and from 1 on it is reached."""
+    """Makes a user's function of source and output true; a number is how near it is, and 1 or more is reached."""
 
     name: str
     call: Predicate
@@ -290,7 +290,7 @@ class Probe:
 
 
 def probe(spec: str, resolve: Callable[[str], object]) -> TranslationGoal:
-    """A ready probe by name, or the user's own `module:function`, which `resolve` finds."""
+    """Return a built-in probe by name, or the user's own `module:function`, which `resolve` finds."""
     name, _, rest = spec.partition(":")
     if name == "word-appears":
         return KeywordAppears(word=rest)

@@ -1,4 +1,4 @@
-"""Seq2Sick without gradients: word by word, the replacement that brings the goal nearest, if it gains."""
+"""Seq2Sick without gradients: replaces word by word, keeping each replacement that brings the goal nearest."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ALL = 1_000  # replacements of a word at most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedySource:
-    """The words of a source that are no stop words, in the order of what `unknown` in their place does to the output.
+    """Replaces the words of a source except stop words, in the order in which `unknown` instead moves the output most.
 
-    All replacements of a word are translated, and the one that brings the goal nearest is kept if it gains, until the
-    goal is met. The source differs by at most `edits` characters, and in at most `words` words (None: no bound).
+    It translates all replacements of a word, and keeps the one that brings the goal nearest if it improves, until the
+    goal is met. The source changes by at most `edits` characters, and in at most `words` words (None: no bound).
     """
 
     goal: TranslationGoal
@@ -51,7 +51,7 @@ class GreedySource:
                 break
             words = self.replacements.of(origin.strings[slot], rng, _ALL)
             texts = [now.text.put(slot, word) for word in words]
-            found = yield from self._look(self._within(origin, texts), first, count)
+            found = yield from self._translate(self._within(origin, texts), first, count)
             if not found:
                 continue
             at = best(np.asarray([one.value for one in found], np.float32))
@@ -66,19 +66,19 @@ class GreedySource:
         return SweepEnding("failed", origin, now.text, output, now.seen.output, count.spent)
 
     def _order(self, origin: Text, first: Seen, count: Count) -> Steps[list[int]]:
-        """The slots that may change, first the one whose loss moves the output most."""
+        """Return the slots that may change, first the one whose removal brings the output nearest to the goal."""
         from malaprop.assets.lexicon import stop_words
 
         stay = stop_words()
         slots = [
             slot for slot, word in enumerate(origin.strings) if word.lower() not in stay and not self.goal.holds(word)
         ]
-        found = yield from self._look([origin.put(slot, self.unknown) for slot in slots], first, count)
+        found = yield from self._translate([origin.put(slot, self.unknown) for slot in slots], first, count)
         values = np.asarray([one.value for one in found], np.float32)
         return [slots[i] for i in ranked(values).tolist()] if slots else []
 
-    def _look(self, texts: Sequence[Text], first: Seen, count: Count) -> Steps[list[SweptText]]:
-        """The texts with their translations and how near each is to the goal."""
+    def _translate(self, texts: Sequence[Text], first: Seen, count: Count) -> Steps[list[SweptText]]:
+        """Translate the texts, and return them with their values."""
         if not texts:
             return []
         strings = count.add(text.values()[0] for text in texts)
@@ -87,7 +87,7 @@ class GreedySource:
         return [SweptText(text, one, self.goal.value(one, first)) for text, one in zip(texts, seen, strict=True)]
 
     def _within(self, origin: Text, texts: Sequence[Text]) -> list[Text]:
-        """The texts that differ from the original by no more characters than are allowed."""
+        """Return the texts that differ from the original by at most `edits` characters."""
         before = origin.strings
         return [
             text

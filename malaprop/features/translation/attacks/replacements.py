@@ -1,4 +1,4 @@
-"""What may take the place of a word of the source."""
+"""Replacements for the words of a source: the victim's vocabulary, typos, synonyms, or other forms of a word."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ REPLACEMENTS: Catalogue = Catalogue(
 
 
 class SourceReplacements(Protocol):
+    """A source of replacements for a word."""
+
     def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
-        """At most so many others, without the word itself; the same generator gives the same ones."""
+        """Return at most `most` replacements, without the word itself; equal generators give equal ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """Any word that the victim knows from its sources."""
+    """Replaces a word by any word that the victim knows from its training sources."""
 
     words: Sequence[str]
 
@@ -46,7 +48,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typos:
-    """How people have misspelt the word."""
+    """Replaces a word by misspellings that people made of it."""
 
     def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
         from malaprop.assets.lexicon import misspellings
@@ -59,7 +61,7 @@ class Typos:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synonyms:
-    """The nearest words in counter-fitted space."""
+    """Replaces a word by its nearest neighbours among counter-fitted vectors."""
 
     def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
         from malaprop.assets.vectors import open_neighbours
@@ -76,7 +78,7 @@ class Synonyms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherForms:
-    """The inflections of the word as a noun, a verb or an adjective (Tan et al. 2020)."""
+    """Replaces a word by its inflections as a noun, a verb or an adjective (Tan et al. 2020)."""
 
     def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
         from malaprop.attacks.candidates.lookup import inflect_all

@@ -1,4 +1,4 @@
-"""GS-EC for translation (Hsieh et al. 2019): the weakest word, a sweep of replacements, the nearest that succeeds."""
+"""Attacks on the words of a source: GS-EC's sweep of replacements (Hsieh et al. 2019), and natural typos."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from malaprop.frame.records.outcome import Queries, Status
 from malaprop.models import bleu
 
 SLACK = 1e-3  # log-probabilities of a batch differ by about 1e-5 in float32
-_VERIFIED = 5  # successes that are asked again before the attack moves on
+_VERIFIED = 5  # successes that the attack tries to confirm before it goes on
 
 
 class Case(NamedTuple):
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 
 class SweepEnding(NamedTuple):
-    """How it went; `final` and its output are the strongest attempt where it failed."""
+    """The result of an attack; after a failure `final` and `last` are the strongest attempt."""
 
     status: Status
     origin: Text | None = None
@@ -48,7 +48,7 @@ class SweepEnding(NamedTuple):
 
 @dataclass(slots=True)
 class Count:
-    """What one sentence cost."""
+    """Counts the queries of one sentence."""
 
     asked: int = 0
     verified: int = 0
@@ -66,7 +66,7 @@ class Count:
 
 
 class SweptText(NamedTuple):
-    """A text, its translation, and how near it is to the goal."""
+    """A text, its translation, and how near the translation is to the goal."""
 
     text: Text
     seen: Seen
@@ -77,7 +77,7 @@ Walk = Callable[[Text, Seen, Count], Steps[SweepEnding]]
 
 
 def attack_source(goal: TranslationGoal, walk: Walk, case: Case, origin: Text) -> Steps[SweepEnding]:
-    """Translates a source, and walks on from there unless there is nothing to change or to reach."""
+    """Translate a source and search from there with `walk`, unless there is nothing to change or to reach."""
     count = Count()
     if not origin.slots:
         return SweepEnding("error", reason="the source has no word to change")
@@ -93,12 +93,11 @@ def attack_source(goal: TranslationGoal, walk: Walk, case: Case, origin: Text) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordSweep:
-    """At most `words` words are changed, one after the other.
+    """Changes at most `words` words, one after the other.
 
-    The word to change is the one whose zero vector brings the goal nearest; a model that shows no inside is asked
-    without the word instead. Of its replacements, at most `sweep` of them, the victim's probabilities choose `tries` to
-    be translated; without probabilities `tries` of them are translated as they come. Among those that succeed the one
-    with the nearest encoder state (L1) is taken.
+    It changes the word whose zero vector brings the goal nearest; for a black-box model it leaves the word out instead.
+    Of at most `sweep` replacements the victim's probabilities choose `tries` to translate; without probabilities it
+    translates the first `tries`. Of those that succeed it takes the one with the nearest encoder state (L1).
     """
 
     goal: TranslationGoal
@@ -124,9 +123,9 @@ class WordSweep:
         while len(held.text.changed(origin)) < self.words and not all(closed):
             slot = yield from self._weakest(held, first, closed, count)
             closed[slot] = True
-            found = yield from self._tried(held, slot, first, rng, count)
+            found = yield from self._try_replacements(held, slot, first, rng, count)
             reached = [one for one in found if self.goal.met(one.seen, first)]
-            verified = yield from self._verified(reached, first, count)
+            verified = yield from self._confirm(reached, first, count)
             if verified is not None:
                 won, distance = verified
                 return SweepEnding("success", origin, won.text, output, won.seen.output, count.spent, "", distance)
@@ -136,7 +135,7 @@ class WordSweep:
         return SweepEnding("failed", origin, held.text, output, held.seen.output, count.spent)
 
     def _weakest(self, held: SweptText, first: Seen, closed: Sequence[bool], count: Count) -> Steps[int]:
-        """The open slot whose word matters most to the goal."""
+        """Return the open slot whose word matters most to the goal."""
         slots = [slot for slot, shut in enumerate(closed) if not shut]
         if self.guided and self.goal.lead is not None:
             lead, spans = self.goal.lead, held.text.spans()
@@ -152,10 +151,10 @@ class WordSweep:
             values = np.asarray([self.goal.value(one, first) for one in shown], np.float32)
         return slots[best(values, SLACK)]
 
-    def _tried(
+    def _try_replacements(
         self, held: SweptText, slot: int, first: Seen, rng: np.random.Generator, count: Count
     ) -> Steps[list[SweptText]]:
-        """Replacements of one word that were translated, each with its value."""
+        """Translate replacements of one word, and return them with their values."""
         guided = self.guided and self.goal.lead is not None
         words = self.replacements.of(held.text.strings[slot], rng, self.sweep if guided else self.tries)
         if not words:
@@ -170,7 +169,7 @@ class WordSweep:
             values = lead.sign * values
             order = ranked(values, slack=SLACK)[: 2 * self.tries].tolist()
             words, values = [words[i] for i in order], values[order]
-        kept = (yield from self._fair(words, count))[: self.tries]
+        kept = (yield from self._drop_trivial(words, count))[: self.tries]
         texts = count.add(f"{head}{words[i]}{tail}" for i in kept)
         outputs = yield Ask("translate", texts)
         made = [Seen(text, out, first.reference) for text, out in zip(texts, outputs, strict=True)]
@@ -183,18 +182,18 @@ class WordSweep:
             for i, seen in zip(kept, made, strict=True)
         ]
 
-    def _fair(self, words: Sequence[str], count: Count) -> Steps[list[int]]:
-        """Which of the words do not give the goal away."""
+    def _drop_trivial(self, words: Sequence[str], count: Count) -> Steps[list[int]]:
+        """Return the numbers of the words whose own translation does not reach the goal."""
         if not self.goal.guarded:
             return list(range(len(words)))
         alone = yield Ask("translate", count.add(words))
-        told = enumerate(zip(words, alone, strict=True))
-        return [i for i, (word, out) in told if not self.goal.given_away(word, out)]
+        pairs = enumerate(zip(words, alone, strict=True))
+        return [i for i, (word, out) in pairs if not self.goal.given_away(word, out)]
 
-    def _verified(
+    def _confirm(
         self, reached: Sequence[SweptText], first: Seen, count: Count
     ) -> Steps[tuple[SweptText, float] | None]:
-        """The nearest success that a fresh translation confirms."""
+        """Return the nearest success that a fresh translation confirms."""
         if not reached:
             return None
         far = yield from self._distances([one.seen.source for one in reached], first.source)
@@ -208,7 +207,7 @@ class WordSweep:
         return None
 
     def _distances(self, texts: Sequence[str], origin: str) -> Steps[Floats]:
-        """L1 between encoder states, a unit of the vector; of letters where the victim shows no states."""
+        """Return the mean absolute difference of encoder states, or of the strings for a victim without states."""
         if not self.guided:
             return np.asarray([1 - SequenceMatcher(None, origin, t, autojunk=False).ratio() for t in texts], np.float32)
         states = yield Ask("states", [origin, *texts])
@@ -224,9 +223,9 @@ _ALL = 1_000  # misspellings of a word that may be drawn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaturalTypos:
-    """Misspells `typos` words of a sentence, one if nobody says more, or as many as people are known to misspell.
+    """Misspells `typos` words of a sentence as people do (Belinkov and Bisk 2018), chosen at random by the seed.
 
-    A sentence is broken where its BLEU falls; one without such a word is skipped.
+    It succeeds where sentence BLEU falls; a sentence without a word of known misspellings is skipped.
     """
 
     typos: int = 1

@@ -1,4 +1,4 @@
-"""Texts in and out of a translation network, in batches by tokens."""
+"""Translates with our own networks: batches by tokens, beam search, and the attention of a finished translation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = {"cpu": 4096, "cuda": 65_536}  # pieces of sources decoded together, bea
 def translate(
     model: nn.Module, subwords: SubWords, sources: Sequence[str], *, width: int = 5, batch: int | None = None
 ) -> list[str]:
-    """Each source by beam search; what lies beyond the model's limit is left out."""
+    """Translate each source by beam search; what lies beyond the model's limit is cut off."""
     device, limit = device_of(model), limit_of(model)
     rows = [cut_pieces(subwords.ids(source), limit) for source in sources]
     out: list[list[int]] = [[] for _ in rows]
@@ -42,12 +42,12 @@ def limit_of(model: nn.Module) -> int:
 
 
 def cut_pieces(ids: list[int], limit: int) -> list[int]:
-    """At most so many pieces, the end mark among them."""
+    """Cut a source to at most `limit` pieces and keep its end mark."""
     return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
 
 def batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Numbers of rows that go together: of about one length, padded to no more than `most` pieces, or one alone."""
+    """Yield the numbers of rows of similar length that fit in `most` pieces with padding, or a long one alone."""
     order = sorted(range(len(sizes)), key=lambda i: sizes[i])
     part: list[int] = []
     for i in order:
@@ -60,7 +60,7 @@ def batches(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
 
 
 def side_by_side(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "batch slot"], Int[Tensor, " batch"]]:
-    """Rows padded to the longest, and their lengths."""
+    """Return the rows padded to the longest, and their lengths."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     ids = np.full((len(rows), int(lengths.max())), PAD)
     ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), np.int64, lengths.sum())
@@ -76,10 +76,10 @@ def beam_search(
     width: int = 5,
     limit: int = 200,
 ) -> list[list[int]]:
-    """The pieces of the best translation of each source, end mark left out.
+    """Return the pieces of each source's best translation, without the end mark; sources do not affect each other.
 
-    A row ends at twice its source and ten pieces more, or at the limit. What has ended competes with what goes on by
-    the plain sum of log-probabilities; at the end the mean a piece decides.
+    A translation has at most twice its source's pieces and ten more, or `limit`. Finished and unfinished beams compete
+    by the sum of log-probabilities; at the end the mean over pieces decides.
     """
     batch, device = len(ids), ids.device
     most = (2 * lengths + 10).clamp(max=limit).to(device)[:, None]
@@ -112,7 +112,7 @@ def beam_search(
 
 
 class Look(NamedTuple):
-    """A row an output word, a column a source word; what goes to the end mark is missing from a row's sum."""
+    """Attention of a translation: a row an output word, a column a source word, without the source's end mark."""
 
     source: tuple[str, ...]
     output: tuple[str, ...]
@@ -121,7 +121,7 @@ class Look(NamedTuple):
 
 @torch.inference_mode()
 def look(model: nn.Module, subwords: SubWords, source: str, output: str) -> Look:
-    """Sub-words of a source word are summed, those of an output word averaged."""
+    """Return the attention by words: summed over the sub-words of a source word, averaged over an output word's."""
     device, limit = device_of(model), limit_of(model)
     ids = cut_pieces(subwords.ids(source), limit)
     before = [BOS, *subwords.ids(output)[:-2]][:limit]
@@ -138,6 +138,6 @@ def look(model: nn.Module, subwords: SubWords, source: str, output: str) -> Look
 
 
 def _ends(counts: list[int], most: int) -> list[tuple[int, int]]:
-    """The pieces of each word, as far as they were read."""
+    """Return the first and last piece of each word, as far as the network read them."""
     cuts = pairwise([0, *accumulate(counts)])
     return [(a, min(b, most)) for a, b in cuts if a < min(b, most)]

@@ -1,4 +1,4 @@
-"""How a translation model is trained: batches by tokens, averaged weights, the best by BLEU."""
+"""Trains a translation network: batches by tokens, averaged weights, and the weights of the best held-out BLEU."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, Sums
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationPlan:
-    """`tokens` a batch counts padding; the rate rises over `warmup` steps, then falls as one over the root of the step.
+    """Settings of the training: `tokens` a batch with padding, a rate that rises over `warmup` steps and then falls as
+    one over the root of the step.
 
-    `average` is the share of the running mean of the weights that a step leaves as it was; 0 takes the weights as they
-    are. `patience` counts looks at the held-out BLEU, one an epoch from `look_from` on, that bring nothing better.
+    `average` is the decay of the running mean of the weights; 0 uses the weights themselves. Training ends after
+    `patience` evaluations of held-out BLEU without improvement, one an epoch from `look_from` on.
     """
 
     epochs: int = 60
@@ -53,6 +54,8 @@ class TranslationPlan:
 
 
 class TranslationEpoch(NamedTuple):
+    """The figures of one epoch; `bleu` is -1 where it was not evaluated."""
+
     number: int
     loss: float
     bleu: float
@@ -60,7 +63,7 @@ class TranslationEpoch(NamedTuple):
 
 
 class PairRows(NamedTuple):
-    """Sources and targets as pieces, each with its end mark."""
+    """The training pairs as pieces, each side with its end mark."""
 
     sources: Ragged
     targets: Ragged
@@ -70,7 +73,7 @@ Judge = Callable[[nn.Module], float]
 
 
 class Translating:
-    """The training of a translation model; what is judged and kept is a running mean of its weights."""
+    """The training task of a translation model; it evaluates and keeps a running mean of the weights."""
 
     def __init__(self, model: nn.Module, rows: PairRows, plan: TranslationPlan, judge: Judge, *, seed: int) -> None:
         self.model, self.rows, self.plan, self.judge, self.seed = model, rows, plan, judge, seed
@@ -113,7 +116,7 @@ class Translating:
         return {"loss": loss}
 
     def look(self, now: TrainingStep, sums: Sums) -> Assessment:
-        """BLEU of the averaged weights on what was held out."""
+        """Evaluate held-out BLEU of the averaged weights."""
         epoch, loss = now.step // self.a_pass, sums["loss"].mean
         late = 0 < 60 * self.plan.minutes <= now.seconds
         if epoch < self.plan.look_from and epoch != self.plan.epochs:
@@ -133,9 +136,9 @@ def fit(
     title: str = "",
     heard: Callable[[TranslationEpoch], None] | None = None,
 ) -> list[TranslationEpoch]:
-    """Trains in place and leaves the best weights in it; on a CPU a killed work goes on to the very same weights.
+    """Train a model in place and leave the best weights in it; `title` is the progress bar's.
 
-    A `title` is shown.
+    On a CPU a killed training resumes to the very same weights.
     """
     work = Translating(model, rows, plan, judge, seed=seed)
 
@@ -152,7 +155,7 @@ def fit(
 
 
 def _batches(rows: PairRows, tokens: int, seed: int, epoch: int) -> list[Ints]:
-    """Pairs of about one length together, as many as fit; known from the seed and the epoch alone."""
+    """Group pairs of similar length into batches; they depend on the seed and the epoch alone."""
     rng = generator(seed, "epoch", str(epoch))
     order = rng.permutation(len(rows.sources))
     longest = np.maximum(rows.sources.size, rows.targets.size)[order]
@@ -169,7 +172,7 @@ def _batches(rows: PairRows, tokens: int, seed: int, epoch: int) -> list[Ints]:
 
 
 def padded(rows: Ragged, picked: Ints) -> tuple[Int[Tensor, "batch slot"], Int[Tensor, " batch"]]:
-    """Rows side by side, padded, and their lengths."""
+    """Return the picked rows with padding, and their lengths."""
     size = rows.size[picked]
     column = np.arange(int(size.max()))
     inside = column < size[:, None]

@@ -1,4 +1,4 @@
-"""How near a keyword is to an output: forced decoding of many variants of a source at a time."""
+"""Computes how likely a keyword is in the translation of many variants of a source, by forced decoding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Forced(Protocol):
 
 
 class WantedPieces(NamedTuple):
-    """How likely are the pieces `wanted` after those `before` them, for one source?"""
+    """A question to the network: how likely are the pieces `wanted` after the pieces `before`, for one source?"""
 
     source: int
     before: list[int]
@@ -44,7 +44,7 @@ class WantedPieces(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guide:
-    """Texts to pieces and back to log-probabilities; `head` begins every output."""
+    """Answers hints of an attack with a network's log-probabilities; `head` holds the pieces that begin each output."""
 
     network: Forced
     device: torch.device
@@ -57,7 +57,7 @@ class Guide:
     batch: int = 4096  # pieces of sources read together
 
     def hints(self, asked: Sequence[Hint]) -> list[Floats]:
-        """One log-probability for each source or blank of each hint."""
+        """Return a log-probability for each source or blank of each hint."""
         places = self._places(asked)
         ids: list[list[int]] = []
         blanks: list[Span] = []
@@ -76,7 +76,7 @@ class Guide:
         return np.split(best, ends[:-1])
 
     def _places(self, asked: Sequence[Hint]) -> list[list[list[int]]]:
-        """Of each hint the beginnings of its output after which its keyword is likeliest."""
+        """Return for each hint the beginnings of its output after which the keyword is likeliest."""
         ids = [self.source(hint.base) for hint in asked]
         outputs = [
             [*self.head, *self.target(hint.output)][: max(len(self.head), self.limit - len(self.word(hint.keyword)))]

@@ -31,7 +31,7 @@ class LstmShape:
 
 
 class LstmState(NamedTuple):
-    """Hidden and cell of both layers, and the source with its keys."""
+    """The decoder's state: hidden and cell of both layers, and the source with its keys."""
 
     memory: SourceMemory
     keys: Tensor
@@ -104,7 +104,7 @@ class Lstm(nn.Module):
         return logits, state._replace(layers=(hidden, cell, hidden2, cell2))
 
     def attention(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
-        """Where each step looks."""
+        """Return the attention of each step on the source."""
         state = self.start(memory)
         return self._weights(self.first(self._embedded(before), state.layers[:2])[0], state)
 

@@ -1,4 +1,4 @@
-"""What decoding and training want of a translation network."""
+"""The interface of a translation network, as decoding and training use it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 class SourceMemory(NamedTuple):
-    """What a network made of its sources; `inside` is true where there is a piece."""
+    """The encoder's states of a batch of sources; `inside` is true where there is a piece and no padding."""
 
     states: Float[Tensor, "batch slot dim"]
     inside: Bool[Tensor, "batch slot"]
 
     def repeated(self, times: int) -> SourceMemory:
-        """Each source so many times, side by side."""
+        """Return each source `times` times, one after the other."""
         return SourceMemory(self.states.repeat_interleave(times, 0), self.inside.repeat_interleave(times, 0))
 
     def picked(self, rows: Int[Tensor, " row"]) -> SourceMemory:
@@ -23,7 +23,7 @@ class SourceMemory(NamedTuple):
 
 
 class TranslationNetwork(Protocol):
-    """Encoder and decoder; what a row holds after its own length changes nothing."""
+    """An encoder and a decoder; padding after a row's length does not change its result."""
 
     def encode(
         self,
@@ -34,12 +34,12 @@ class TranslationNetwork(Protocol):
         """`lengths` lie on the CPU; where `blank`, a piece's vector is zero."""
 
     def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
-        """Logits of each next piece, given the ones before it."""
+        """Return the logits of each next piece, given the pieces before it."""
 
     def start(self, memory: SourceMemory) -> Any:
-        """The decoder's state before the first piece."""
+        """Return the decoder's state before the first piece."""
 
     def step(self, state: Any, last: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocab"], Any]: ...
 
     def reorder(self, state: Any, rows: Int[Tensor, " batch"]) -> Any:
-        """The state of those rows; a row only takes the place of another of the same source."""
+        """Return the state of these rows; a row may only replace another row of the same source."""

@@ -20,14 +20,14 @@ _KEPT = 1_000_000  # runs whose pieces are remembered; character attacks make ne
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubWords:
-    """Pieces of a text are the pieces of its runs between blanks, so a changed word leaves all others as they were."""
+    """Cuts each run between blanks on its own, so that a changed word does not change the pieces of the others."""
 
     tokenizer: Tokenizer
     _known: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def learn(cls, texts: Iterable[str], vocab: int) -> SubWords:
-        """Cased byte pairs (Sennrich et al. 2016) over both languages; marks stand alone."""
+        """Learn cased byte pairs (Sennrich et al. 2016) over both languages; punctuation is cut off."""
         from tokenizers import Tokenizer as Made
         from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -68,7 +68,7 @@ class SubWords:
         return int(self.tokenizer.get_vocab_size())
 
     def ids(self, text: str) -> list[int]:
-        """The pieces of a text and the end mark."""
+        """Return the pieces of a text and the end mark."""
         known = self._known
         out: list[int] = []
         for run in text.split():
@@ -84,11 +84,11 @@ class SubWords:
         return found
 
     def counts(self, text: str) -> list[int]:
-        """How many pieces each run of a text has."""
+        """Return how many pieces each run of a text has."""
         return [len(self.ids(run)) - 1 for run in text.split()]
 
     def within(self, text: str, start: int, end: int) -> tuple[int, int]:
-        """Which pieces hold the characters from start to end: the first, and the one after the last."""
+        """Return the first piece that holds characters from start to end, and the one after the last."""
         first = last = at = place = 0
         for run in text.split():
             begin = text.index(run, place)
@@ -102,10 +102,10 @@ class SubWords:
         return first, last
 
     def text(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Rows of pieces as texts; special pieces are left out."""
+        """Decode rows of pieces to texts, without special pieces."""
         return [text.strip() for text in self.tokenizer.decode_batch([list(row) for row in rows])]
 
     def word(self, word: str) -> list[int]:
-        """The pieces that spell a word at the beginning of a run; none where it holds letters never learnt."""
+        """Return the pieces of a word at the beginning of a run; none where it has unknown letters."""
         pieces = [i for run in word.split() for i in self._cut(run)]
         return [] if UNK in pieces else pieces

@@ -1,4 +1,4 @@
-"""From pairs to a folder with a translation model: sub-words, network, training, figures."""
+"""Trains a translation model from pairs to a folder: split, sub-words, network, training, figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """`own` says that the test part is the dataset's own: a figure on it can be compared with others'."""
+    """Training, validation and test pairs; `own` if the test part is the dataset's own, so figures are comparable."""
 
     name: str
     train: tuple[Pair, ...]
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
 
 def parts(read: Read, spec: str) -> Parts:
-    """The parts of a dataset; of one that is whole, a tenth of the sources each, by their hash, with all pairs."""
+    """Read the parts of a dataset; without parts, a tenth of the sources by their hash is held out for each."""
     train = read(spec, split="train")
     test, held_out = _maybe(read, spec, "test"), _maybe(read, spec, "validation")
     own = test is not None and test.fingerprint != train.fingerprint
@@ -65,7 +65,7 @@ def parts(read: Read, spec: str) -> Parts:
 
 
 def pairs_of(data: Labelled) -> tuple[Pair, ...]:
-    """Source and target of each example that has both."""
+    """Return source and target of each example that has both."""
     first = data.examples[0] if data.examples else None
     if first is not None and set(first.fields) != {"source", "target"}:
         raise DataError(
@@ -101,7 +101,7 @@ _PLANS = {
 
 
 def settings_of(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], TranslationPlan, int, int]:
-    """Shape, plan, size of the vocabulary and most training pairs (0: all) from names and values."""
+    """Return the shape, plan, vocabulary size and most training pairs (0: all) from settings by name."""
     if kind not in _SHAPES:
         raise unknown("translation model", kind, checkpoint.KINDS)
     shapes, plans = ({f.name for f in fields(of)} for of in (_SHAPES[kind], TranslationPlan))
@@ -128,7 +128,7 @@ def train(
     quiet: bool = False,
     heard: Callable[[TranslationEpoch], None] | None = None,
 ) -> Card:
-    """Trains, judges on the test part with beam search, and writes the folder; the same call goes on after a kill."""
+    """Train a model, evaluate it on the test part and write its folder; the same call resumes after a kill."""
     shape, plan, vocab, most = settings_of(kind, settings or {})
     check_target(folder, "translator")
     if checkpoint.is_translator(folder):
@@ -178,7 +178,7 @@ def train(
 
 
 def _judge(model: nn.Module, subwords: SubWords, pairs: Sequence[Pair], seed: int) -> dict[str, float]:
-    """BLEU of what beam search gives, with its interval."""
+    """Return test BLEU of beam search with its interval."""
     found = bleu.counts(translate(model, subwords, [p.source for p in pairs]), [p.target for p in pairs])
     low, high = bleu.interval(found, seed)
     named = {"test_bleu": bleu.from_counts(found.sum(0)), "test_bleu_low": low, "test_bleu_high": high}
@@ -186,14 +186,14 @@ def _judge(model: nn.Module, subwords: SubWords, pairs: Sequence[Pair], seed: in
 
 
 def _finished(folder: Path, **ours: Any) -> Card:
-    """The card of the model that is there, if this training made it."""
+    """Return the card of the finished model; raise if another training made it."""
     card = checkpoint.read_card(folder)
     refuse_other(folder, ours, {name: getattr(card, name) for name in ours})
     return card
 
 
 def words_of(texts: Any) -> list[str]:
-    """The words of the sources, most frequent first: what an attack sweeps over."""
+    """Return the words of the sources, most frequent first, as the vocabulary of sweeps."""
     find = word_pattern().findall
     counted = Counter(word for text in texts for word in find(text))
     return sorted(counted, key=lambda word: (-counted[word], word))

@@ -59,7 +59,7 @@ class CrossAttention(nn.Module):
     def weights(
         self, queries: Float[Tensor, "batch step dim"], cache: Cache, inside: Bool[Tensor, "batch slot"]
     ) -> Float[Tensor, "batch step slot"]:
-        """Mean over heads of how much each step takes from each slot."""
+        """Return the attention of each step on each slot, mean over heads."""
         asked = self._split(self.query(queries))
         fit = asked @ cache.keys.transpose(2, 3) / asked.shape[-1] ** 0.5
         mean: Tensor = fit.masked_fill(~inside[:, None, None, :], -torch.inf).softmax(-1).mean(1)
@@ -83,7 +83,7 @@ class TranslatorLayer(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def read(self, x: Float[Tensor, "batch slot dim"], inside: Bool[Tensor, "batch slot"]) -> Tensor:
-        """The encoder's way."""
+        """Run the layer in the encoder."""
         normed = self.own_norm(x)
         x = x + self.drop(self.own(normed, self.own.cache(normed), inside))
         out: Tensor = x + self.drop(self.inner(x))
@@ -92,7 +92,7 @@ class TranslatorLayer(nn.Module):
     def write(
         self, x: Float[Tensor, "batch step dim"], memory: SourceMemory, source: Cache, before: Cache | None = None
     ) -> tuple[Tensor, Cache]:
-        """The decoder's way: whole rows, or with what was `before` the one next step."""
+        """Run the layer in the decoder: on whole rows, or with the cache `before` on the one next step."""
         x, own = self._own(x, before)
         assert self.source is not None
         x = x + self.drop(self.source(self._asking(x), source, memory.inside))
@@ -101,7 +101,7 @@ class TranslatorLayer(nn.Module):
     def watched(
         self, x: Float[Tensor, "batch step dim"], memory: SourceMemory, source: Cache
     ) -> tuple[Tensor, Cache, Float[Tensor, "batch step slot"]]:
-        """As `write`, with where it looks in the source."""
+        """Run the layer as `write` does, and return its attention on the source too."""
         out, own = self.write(x, memory, source)
         assert self.source is not None
         return out, own, self.source.weights(self._asking(self._own(x, None)[0]), source, memory.inside)
@@ -138,7 +138,7 @@ class TransformerShape:
 
 
 class TransformerState(NamedTuple):
-    """What a decoder keeps: for each layer its own keys and values, and those of the source."""
+    """The decoder's state: for each layer the keys and values of the output so far, and those of the source."""
 
     memory: SourceMemory
     source: tuple[Cache, ...]
@@ -183,7 +183,7 @@ class Transformer(nn.Module):
         return self._logits(x)
 
     def attention(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
-        """Where each step looks: mean over layers and heads."""
+        """Return the attention of each step on the source, mean over layers and heads."""
         x, looks = self._embedded(before, 0), []
         for layer, source in zip(self.decoder, self.start(memory).source, strict=True):
             assert isinstance(layer, TranslatorLayer)

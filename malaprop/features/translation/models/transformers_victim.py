@@ -26,7 +26,7 @@ MOST = 512  # pieces, for models that state no limit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halves:
-    """Encoder and decoder of a transformers model, as hints want them."""
+    """Encoder and decoder of a transformers model, with the interface of `Guide`'s network."""
 
     model: Any  # the library's own class
 
@@ -52,7 +52,7 @@ class Halves:
 
 @contextmanager
 def _zeroed(embedding: Any, blank: Tensor | None) -> Iterator[None]:
-    """While it lasts, the table of vectors gives zero where there is a blank."""
+    """Make the embedding return zero vectors where `blank` is true, inside the block."""
     if blank is None:
         yield
         return
@@ -120,7 +120,7 @@ class HfTranslator:
 
 
 def load_seq2seq(source: str | Path, *, device: str = "cpu", beam: int = 5) -> HfTranslator:
-    """From a local folder or a hub name; no code that comes with it is run."""
+    """Load a model from a local folder or a hub name, without running code that comes with it."""
     try:
         import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -141,7 +141,7 @@ def load_seq2seq(source: str | Path, *, device: str = "cpu", beam: int = 5) -> H
 def wrap_seq2seq(
     model: Any, tokenizer: Any, *, device: str = "cpu", beam: int = 5, name: str | None = None, fingerprint: str = ""
 ) -> HfTranslator:
-    """A loaded model with its tokenizer."""
+    """Wrap a loaded model and its tokenizer as a translator."""
     import torch
 
     where = torch.device(device)
@@ -191,7 +191,7 @@ def wrap_seq2seq(
 
 
 def _ahead(empty: list[int], one: list[int]) -> int:
-    """How many special pieces stand before a text."""
+    """Return how many special pieces the tokenizer puts before a text."""
     count = 0
     while count < len(empty) and count < len(one) and empty[count] == one[count]:
         count += 1

@@ -1,4 +1,4 @@
-"""What an attack may ask of a translation model."""
+"""The interface of a translation victim, and the hints that an attack may ask it for."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from malaprop.core.score import Floats
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Asks how near a keyword is to standing in the translation of each of these texts.
+    """A question to the model: how likely is a keyword in the translation of each of these texts?
 
-    The answer is the log-probability of the keyword, all its sub-words, at the best place in `output`, what `base` was
-    translated to. With `blanks` the texts are `base` itself with a zero vector in place of these characters.
+    The answer is the log-probability of all sub-words of the keyword at the best place in `output`, the translation of
+    `base`. With `blanks` the texts are `base` with zero vectors for these spans of characters.
     """
 
     base: str
@@ -25,7 +25,7 @@ class Hint:
 
 
 class Translator(Protocol):
-    """`words` are those that an attack may sweep over, none where the model does not say."""
+    """A translation model under attack; `words` is the vocabulary for sweeps, empty if the model does not know it."""
 
     @property
     def name(self) -> str: ...
@@ -38,17 +38,17 @@ class Translator(Protocol):
 
     @property
     def guides(self) -> bool:
-        """Whether it answers hints and shows its encoder's states."""
+        """Whether the model answers hints and gives its encoder's states."""
 
     def translate(self, sources: Sequence[str]) -> list[str]: ...
 
     def too_long(self, source: str) -> str:
-        """Why a source cannot be read whole; empty if it can."""
+        """Return why the model cannot read the whole source; empty if it can."""
 
     def spells(self, keyword: str) -> bool:
-        """Whether the keyword can stand in an output at all."""
+        """Return whether the model's output vocabulary can spell the keyword."""
 
     def hints(self, asked: Sequence[Hint]) -> list[Floats]: ...
 
     def states(self, sources: Sequence[str]) -> list[Floats]:
-        """The mean of the encoder's states for each source."""
+        """Return the mean of the encoder's states for each source."""

@@ -58,7 +58,7 @@ class OwnTranslator:
         return self.guide.states(sources)
 
     def look(self, source: str, output: str) -> Look:
-        """Where a translation looks in its source."""
+        """Return the attention of a translation on its source."""
         from malaprop.features.translation.models.decoding import look
 
         return look(self.model, self.subwords, source, output)
@@ -72,7 +72,7 @@ def _too_long(name: str, pieces: int, limit: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FunctionTranslator:
-    """Any function from a list of sources to a list of translations; it is asked in batches."""
+    """Any function from a list of sources to a list of translations, called in batches."""
 
     call: Callable[[list[str]], Sequence[str]]
     name: str
@@ -112,7 +112,7 @@ class FunctionTranslator:
 
 
 def load(spec: str | os.PathLike[str], *, device: str = "cpu", beam: int = 5) -> Translator:
-    """A translator by folder (ours or transformers'), `module:function`, or hub name."""
+    """Load a translator by folder (ours or transformers'), `module:function`, or hub name."""
     if beam < 1:
         raise SettingError(f"--beam must be 1 or more, got {beam}")
     name = os.fspath(spec)
@@ -142,7 +142,7 @@ def load(spec: str | os.PathLike[str], *, device: str = "cpu", beam: int = 5) ->
 
 
 def wrap(thing: Any, *, name: str | None = None) -> Translator:
-    """A translator of a function, or of an object that has `translate`; a translator is given back as it is."""
+    """Wrap a function or an object with `translate` as a translator; a translator is returned unchanged."""
     if all(hasattr(thing, member) for member in ("translate", "hints", "guides", "spells")):
         made: Translator = thing
         return made
@@ -153,7 +153,7 @@ def wrap(thing: Any, *, name: str | None = None) -> Translator:
 
 
 def own(folder: Path, *, device: str = "cpu", beam: int = 5) -> OwnTranslator:
-    """A folder written by `malaprop train nmt-...`."""
+    """Load a translator from a folder that `malaprop train nmt-...` wrote."""
     import torch
 
     from malaprop.features.translation.models import checkpoint
