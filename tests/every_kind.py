@@ -27,9 +27,17 @@ from malaprop.papers.natural.record import NaturalRecord, Tried
 from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
 from malaprop.papers.universal.record import TransferModel, TransferRecord
-from malaprop.papers.universal.rules.diagnosis_record import DiagnosisRecord, LabelRules, RuleLine, Sighting
-from malaprop.papers.universal.rules.measured_record import MeasuredCell, MeasuredRecord, MeasuredRules
-from malaprop.papers.universal.rules.mined_record import MinedRecord, ShrinkageFigures
+from malaprop.papers.universal.rules.record import (
+    DiagnosisRecord,
+    LabelRules,
+    MeasuredCell,
+    MeasuredRecord,
+    MeasuredRules,
+    MinedRecord,
+    RuleLine,
+    ShrinkageFigures,
+    Sighting,
+)
 
 HALF, NONE = Rate(1, 2), Spread(None, None)
 _COUNTS = {"success": 1, "failed": 1, "skipped": 0, "error": 0}

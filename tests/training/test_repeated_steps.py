@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from malaprop.papers.natural.models.imageplan import ImagePlan
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import ImageWork, train
 from malaprop.training import fit as repeat

@@ -1,4 +1,20 @@
-"""On the robustness of self-attentive models (Hsieh et al. 2019): one-word attacks, attention, Theorem 1."""
+"""One-word attacks and attention: the paper S.
+
+On the robustness of self-attentive models. Yu-Lun Hsieh, Minhao Cheng, Da-Cheng Juan, Wei Wei, Wen-Lian Hsu and
+Cho-Jui Hsieh. ACL 2019.
+
+The paper changes one word of a text and compares models with self-attention to recurrent ones. The word is the most or
+least attended one, or the one whose replacement hurts most (greedy select); an embedding constraint prefers
+replacements with near vectors. It follows how the change moves attention and states, and its Theorem 1 bounds the change of a
+self-attention layer's output. Its experiments on translation are in `malaprop.features.translation`.
+
+- One-word attacks: `oneword_study.py` (`malaprop study oneword`) runs them, `oneword.py` computes the figures and the
+  quality of texts, `oneword_record.py` keeps them, `oneword_report.py` shows them beside the paper's tables.
+- Attention: `attention_study.py` (`malaprop study attention`); its record and report are those of
+  `malaprop.features.explain`. `theorem.py` simulates Theorem 1 and evaluates its bound on trained models.
+- The recipes themselves are `malaprop.attacks.recipes`: random, list, asmin-gr, asmax-gr, asmin-ec, asmax-ec, gs-gr and
+  gs-ec.
+"""
 
 from malaprop.frame.rooms import Command, Room
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.records.summary import Rate, Summary
+from malaprop.frame.runs.services import shared
 from malaprop.papers.attentive.oneword_record import (
     Against,
     DistanceCurve,
@@ -23,6 +25,47 @@ from malaprop.papers.attentive.oneword_record import (
     OneWordModel,
     OneWordRecord,
 )
+
+QUALITY_MEASURES = ("similarity", "perplexity", "grammar", "agreement")
+_SERVICES = {"similarity": "encoder", "perplexity": "language-model", "grammar": "grammar", "agreement": "agreement"}
+
+
+def check_quality_measures(names: Sequence[str]) -> None:
+    """Raises for a name that is no measure of texts."""
+    for name in names:
+        if name not in QUALITY_MEASURES:
+            raise unknown("measure", name, QUALITY_MEASURES)
+
+
+def measure_quality(
+    outcomes: Sequence[Outcome], names: Sequence[str], *, fields: Sequence[str] = ()
+) -> dict[str, list[float]]:
+    """For each measure a number for each outcome, of its adversarial text; `_before` of its original.
+
+    Similarity is the cosine of both texts in MiniLM, perplexity that of SmolLM2, grammar a count of mistakes. `fields`
+    are those that were open to change, all where none is named: one that stays would hide what happened to the other.
+    """
+    check_quality_measures(names)
+    before = [_join_fields(o.original.fields, fields) for o in outcomes]
+    after = [_join_fields(o.adversarial.fields, fields) if o.adversarial is not None else "" for o in outcomes]
+    out: dict[str, list[float]] = {}
+    for name in names:
+        old, new = _ask_service(_SERVICES[name], before), _ask_service(_SERVICES[name], after)
+        if name == "similarity":
+            out[name] = [float(np.dot(one, two)) for one, two in zip(old, new, strict=True)]
+        else:
+            out[f"{name}_before"], out[name] = [float(n) for n in old], [float(n) for n in new]
+    return out
+
+
+def _join_fields(texts: dict[str, str], fields: Sequence[str]) -> str:
+    return " ".join(text for name, text in texts.items() if not fields or name in fields)
+
+
+def _ask_service(service: str, texts: Sequence[str]) -> list[Any]:
+    one = shared()[service]
+    return one.finish(one.begin([texts]))[0]
+
 
 RECIPES = ("random", "list", "asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec", "gs-gr", "gs-ec")
 PAIRS = (("gs-gr", "gs-ec"), ("asmax-gr", "asmax-ec"), ("asmin-gr", "asmin-ec"))

@@ -106,11 +106,11 @@ class OneWord:
     def check(self) -> None:
         from malaprop.assets.measures import check_measures
         from malaprop.frame.runs.make_attack import recipe
-        from malaprop.papers.attentive.quality import check
+        from malaprop.papers.attentive.oneword import check_quality_measures
         from malaprop.zoo.names import parse
         from malaprop.zoo.train import check_settings
 
-        check(self.measure)
+        check_quality_measures(self.measure)
         check_measures(self.measure)
         check_settings(self.fitting, [parse(spec)[0] for spec in self.specs.values() if is_trained_here(spec)])
         for name in self.recipes:
@@ -216,8 +216,7 @@ class OneWord:
     def gather(self, root: Path) -> OneWordRecord:
         from malaprop.data.base import choose, editable
         from malaprop.frame.tasks.outputs import read_skipped
-        from malaprop.papers.attentive.oneword import Texts, gather
-        from malaprop.papers.attentive.quality import quality
+        from malaprop.papers.attentive.oneword import Texts, gather, measure_quality
 
         if (texts := Texts.read(root)) is None:
             raise RecordError(f"{root} holds no study of one-word attacks; leave out --gather to begin one")
@@ -228,7 +227,7 @@ class OneWord:
         }
         fields = self.texts.fields
         opened = choose(texts.data, texts.fields, fields) if fields else editable(texts.fields)
-        measure = partial(quality, names=self.measure, fields=opened) if self.measure else None
+        measure = partial(measure_quality, names=self.measure, fields=opened) if self.measure else None
         kin = {name: kin_of(spec) for name, spec in self.specs.items()}
         return gather(root, self.design, texts, kin=kin, lacking=lacking, quality=measure)
 

@@ -335,7 +335,7 @@ def run_command(words: Sequence[str], output: Path, minutes: float | None = None
 
 def choose_claims(ids: Sequence[str]) -> list[tuple[Paper, Claim]]:
     """The claims of these ids: U2, a paper's letter, or all."""
-    from malaprop.papers.claims.books import PAPERS
+    from malaprop.papers.claims.by_paper import PAPERS
 
     known = {claim.id.casefold(): (paper, claim) for paper in PAPERS for claim in paper.claims}
     letters = {paper.letter.casefold() for paper in PAPERS}

@@ -9,7 +9,7 @@ same part of speech. Where we differ:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ import numpy as np
 from malaprop.attacks.candidates.lookup import WORDNET_PART, recase
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
+from malaprop.core.settings import call
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
@@ -27,6 +28,24 @@ from malaprop.papers.firebert.important import Side, WeighedWords, weigh
 
 if TYPE_CHECKING:
     from malaprop.assets.vectors import Neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switched:
+    """By SWITCH; its words are ranked by the victim."""
+
+    switch: Switch
+    needs_victim: bool = True
+
+    def copies_of(self, texts: Sequence[Fields], victim: Victim | None, seed: int) -> list[list[Fields]]:
+        assert victim is not None
+        return self.switch.alternatives_of(texts, victim, seed=seed)
+
+
+def read_switched(given: Mapping[str, Any], copies: int) -> Switched:
+    """SWITCH as it is typed: switch, switch:words=3."""
+    return Switched(switch=call(Switch, {"alternatives": copies, **given}, "augment switch"))
+
 
 _WIDE = 100  # neighbours of a word among which those of its part of speech are looked for
 _MANY = 4096  # alternatives of a text, before similarity takes some away

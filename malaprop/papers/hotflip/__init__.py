@@ -1,4 +1,19 @@
-"""HotFlip (Ebrahimi et al. 2018): flips of characters and words, and training on them."""
+"""Character and word flips: the paper H.
+
+HotFlip: white-box adversarial examples for text classification. Javid Ebrahimi, Anyi Rao, Daniel Lowd and Dejing Dou.
+ACL 2018.
+
+The paper estimates from one gradient how much each replacement of a character would raise the loss, writes insertions
+and deletions as replacements too, and searches with a beam. Training on the best flips makes a model more robust. With
+constraints the same estimate replaces words.
+
+- `study.py` (`malaprop study hotflip`), `record.py`, `report.py`: attacks on a model that reads characters, and on the
+  models hardened by each method.
+- `summary.py`: which attacks the study runs, Figure 1 (success against confidence), section 4 (operations), Table 2
+  (training) and section 3.3 (speed). `nearest_words.py`: Table 4.
+- `training.py`: training on flips, section 4.1.
+- The attacks themselves are `malaprop.attacks.recipes`: hotflip-char, hotflip-char-greedy and hotflip-word.
+"""
 
 from malaprop.frame.rooms import Command, Room
 

@@ -11,11 +11,74 @@ from typing import Any
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.records.summary import Rate, Spread, Summary
-from malaprop.papers.hotflip.confidence import curve, success_at
 from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
-from malaprop.papers.hotflip.operations import OPERATIONS, changed_characters, of_outcome
-from malaprop.papers.hotflip.record import Economy, Hardened, HotFlipChange, HotFlipRecord
+from malaprop.papers.hotflip.record import Curve, Economy, Hardened, HotFlipChange, HotFlipRecord
 from malaprop.training.card import read_card, spec_name
+
+
+def confidence(outcome: Outcome) -> float:
+    """With which probability the victim is wrong in the end; 0 where it is right."""
+    side = outcome.adversarial
+    if side is None or side.prediction is None or side.prediction == outcome.label:
+        return 0.0
+    return float(side.scores[side.prediction])
+
+
+def success_at(outcomes: Sequence[Outcome], asked: float) -> Rate:
+    """Of the texts that were right before, those that end wrong with at least this confidence."""
+    attacked = [o for o in outcomes if o.status in ("success", "failed")]
+    return Rate(sum(confidence(o) >= asked and confidence(o) > 0 for o in attacked), len(attacked))
+
+
+def curve(attack: str, runs: Mapping[float, Sequence[Outcome]], points: Sequence[float]) -> Curve:
+    """`runs` are the same attack by the confidence at which it stopped.
+
+    A point is read from the run that went on just far enough: of those that asked for this confidence or a higher one,
+    the lowest. A search does not depend on where it stops, so its strongest attempt at a higher one serves a lower one.
+    """
+    found = []
+    for point in sorted(points):
+        able = [floor for floor in runs if floor >= point]
+        if able:
+            found.append((point, success_at(runs[min(able)], point)))
+    return Curve(attack=attack, points=tuple(found))
+
+
+OPERATIONS = ("flip", "insert", "delete")
+
+
+def operations(before: str, after: str) -> Counter[str]:
+    """The fewest flips, insertions and deletions that make one word of the other; of equally few, the most flips."""
+    # rows[j]: (edits, -flips, flips, inserts, deletes) that turn what was read of `before` into after[:j]
+    row = [(j, 0, 0, j, 0) for j in range(len(after) + 1)]
+    for i, old in enumerate(before, 1):
+        last, row = row, [(i, 0, 0, 0, i)]
+        for j, new in enumerate(after, 1):
+            edits, less, flips, inserts, deletes = last[j - 1]
+            same = last[j - 1] if old == new else (edits + 1, less - 1, flips + 1, inserts, deletes)
+            row.append(min(same, _plus(row[j - 1], insert=1), _plus(last[j], delete=1)))
+    _, _, flips, inserts, deletes = row[-1]
+    return Counter({"flip": flips, "insert": inserts, "delete": deletes})
+
+
+def _plus(cell: tuple[int, int, int, int, int], insert: int = 0, delete: int = 0) -> tuple[int, int, int, int, int]:
+    edits, less, flips, inserts, deletes = cell
+    return edits + 1, less, flips, inserts + insert, deletes + delete
+
+
+def of_outcome(outcome: Outcome) -> Counter[str]:
+    """All operations of one outcome's edits."""
+    total: Counter[str] = Counter()
+    for edit in outcome.edits:
+        total += operations(edit.before, edit.after)
+    return total
+
+
+def changed_characters(outcome: Outcome) -> float:
+    """Operations as a share of the characters of the original, white space not counted."""
+    many = sum(not char.isspace() for value in outcome.original.fields.values() for char in value)
+    return of_outcome(outcome).total() / max(1, many)
+
 
 PLAIN = "plain"
 SEARCHES = {"beam": "hotflip-char", "greedy": "hotflip-char-greedy", "key-star": "key*"}

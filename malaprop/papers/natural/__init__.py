@@ -1,19 +1,34 @@
-"""Natural adversarial examples (Zhao et al. 2018): searches in the latent space of a generative model."""
+"""Natural adversaries from a latent space: the paper N.
+
+Generating natural adversarial examples. Zhengli Zhao, Dheeru Dua and Sameer Singh. ICLR 2018.
+
+The paper trains a generator, and an inverter that maps data back into its latent space. It then searches around the
+point of an example for the nearest point whose generated image or sentence changes the victim's answer. The distance of
+that point measures the robustness of a black-box classifier, and translators can be searched with a probing function.
+
+- Studies: `study.py` has `malaprop natural`, `natural compare`, `natural sweep` and `natural synthetic`;
+  `latent_tasks.py` the tasks that images and texts share, `image_study.py` and `text_study.py` what differs.
+- Searches: `search/stochastic.py` has both algorithms of the paper, `search/boundary.py` a third one of ours;
+  `search/probe.py` counts queries and confirms successes, `search/service.py` evaluates latent points.
+  `latent_target.py` runs a search around every item.
+- Images: `images.py` (targets), `generators.py` (training and measuring), `fgsm.py` (the baseline), `sweep.py`
+  (accuracy against distance), `synthetic.py` (Figure 5); `record.py`, `report.py`.
+- Texts: `sentences.py` (targets), `textlooks.py` (goals and answers), `probes.py` (probing functions);
+  `text_record.py`, `text_report.py`.
+- Models: the folder `models`: WGAN, VAE and classifiers of images, ARAE and VAE of sentences. `model_kinds.py` makes
+  them known to `malaprop train`. `compare.py` compares victims and searches.
+"""
 
 from malaprop.frame.rooms import Command, Room
 
 ROOM = Room(
     commands={
-        "natural": Command(".study.commands:Natural", "Search for natural adversaries in latent space."),
-        "natural compare": Command(
-            ".study.commands:NaturalCompare", "Victims on the same items: which needs more change."
-        ),
+        "natural": Command(".study:Natural", "Search for natural adversaries in latent space."),
+        "natural compare": Command(".study:NaturalCompare", "Victims on the same items: which needs more change."),
         "natural sweep": Command(
-            ".study.commands:NaturalSweep", "Classifiers from poor to good: does distance follow accuracy."
+            ".study:NaturalSweep", "Classifiers from poor to good: does distance follow accuracy."
         ),
-        "natural synthetic": Command(
-            ".study.commands:NaturalSynthetic", "A curve in the plane: why searches are latent."
-        ),
+        "natural synthetic": Command(".study:NaturalSynthetic", "A curve in the plane: why searches are latent."),
     },
     groups={
         "natural": "Natural adversaries: searches in the latent space of a generative model.",

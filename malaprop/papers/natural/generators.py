@@ -16,11 +16,10 @@ from malaprop.papers.natural.models import quality
 from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, fit
 from malaprop.papers.natural.models.image_classifiers import LeNet
 from malaprop.papers.natural.models.image_victim import ImageVictim, of_network
-from malaprop.papers.natural.models.imageplan import ImagePlan
 from malaprop.papers.natural.models.images import ImageManifold, is_generator, save, unfinished, write_sheet
 from malaprop.papers.natural.models.images import load as open_generator
 from malaprop.papers.natural.models.networks import ImageShape
-from malaprop.papers.natural.models.training import Curves, ImageWork, train
+from malaprop.papers.natural.models.training import Curves, ImagePlan, ImageWork, train
 from malaprop.training.card import Card, stamp
 from malaprop.training.folder import refuse_other
 

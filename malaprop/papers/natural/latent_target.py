@@ -11,9 +11,8 @@ from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Service
-from malaprop.papers.natural.search.confirmed import CAP, LatentSuccess, search_confirmed
-from malaprop.papers.natural.search.manifold import Goal
-from malaprop.papers.natural.search.probe import LatentSearch
+from malaprop.papers.natural.search.probe import CAP, LatentSearch, LatentSuccess, search_confirmed
+from malaprop.papers.natural.search.service import Goal
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -58,7 +58,7 @@ def _read_images(asked: TrainingRequest) -> Inputs:
 
 def _generator_plan(asked: TrainingRequest) -> Any:
     from malaprop.core.settings import call
-    from malaprop.papers.natural.models.imageplan import ImagePlan
+    from malaprop.papers.natural.models.training import ImagePlan
 
     spec = asked.spec.lower()
     return call(ImagePlan, {"kind": spec, **asked.beginning.settings}, f"the {spec}")

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
+from malaprop.core.seeds import generator
 from malaprop.core.victim import Fields, Victim
 from malaprop.data.base import Dataset
 from malaprop.engine.service import Batched, Service
-from malaprop.papers.natural.edits import apart
+from malaprop.models.tokens.vocab import tokens
 from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.sentencemodel import SentenceModel
 from malaprop.papers.natural.models.sentences import restore_case
-from malaprop.papers.natural.text_record import SentenceTurn
+from malaprop.papers.natural.search.probe import noise
+from malaprop.papers.natural.text_record import SentenceAround, SentenceTurn
 from malaprop.papers.natural.textlooks import Otherwise, Probed, Relative, SentenceCase, SentenceGoal, TextLooks
+
+
+def count_word_edits(one: str, other: str) -> int:
+    """The least number of words put in, taken out or replaced, marks counted as words and case left aside."""
+    a, b = tokens(one), tokens(other)
+    row = list(range(len(b) + 1))
+    for i, left in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, right in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
+    return row[-1]
+
+
+_SHELLS = 12
+
+
+def perturb_sentence(
+    model: SentenceModel,
+    sentences: Sequence[str],
+    starts: np.ndarray,
+    *,
+    reach: float,
+    samples: int = 64,
+    seed: int = 0,
+) -> tuple[SentenceAround, ...]:
+    """For each sentence, the most frequent new one of each shell on the way from its point to distance `reach`."""
+    found = []
+    for sentence, start in zip(sentences, starts, strict=True):
+        rng = generator(seed, "around", sentence)
+        returned = model.generate(start[None])[0]
+        seen, near = {tuple(tokens(sentence)), tuple(tokens(returned))}, []
+        for shell in range(_SHELLS):
+            low, high = reach * shell / _SHELLS, reach * (shell + 1) / _SHELLS
+            made = model.generate(start + noise(rng, samples, model.dim, low, high))
+            fresh = Counter(item for item in made if item and tuple(tokens(item)) not in seen)
+            if fresh:
+                best = min(fresh, key=lambda item: (-fresh[item], item))
+                seen.add(tuple(tokens(best)))
+                near.append((round(high, 4), restore_case(best, sentence)))
+        found.append(SentenceAround(original=sentence, returned=restore_case(returned, sentence), near=tuple(near)))
+    return tuple(found)
 
 
 def make_sentence_data(data: Dataset, model: SentenceModel, refine: int = 0, notes: tuple[str, ...] = ()) -> LatentData:
@@ -140,7 +186,7 @@ class SentenceTarget:
             fields=dict(example.fields),
             field=list(example.fields)[place(example)],
             returned=self.ground.returned[at],
-            rebuilt=apart(sentence, self.ground.returned[at]),
+            rebuilt=count_word_edits(sentence, self.ground.returned[at]),
             unknown=self.model.codec.unknown(sentence),
         )
 
@@ -164,7 +210,7 @@ class SentenceTarget:
     def tell(self, at: int, line: SentenceTurn, made: tuple[str, Fields], answer: Any, point: Floats) -> SentenceTurn:
         del point
         adversary = made[1][place(self.examples[at])]
-        words = apart(line.original, adversary)
+        words = count_word_edits(line.original, adversary)
         return replace(line, adversary=adversary, changed=self.asked.show(answer), words=words)
 
 

@@ -15,8 +15,7 @@ from malaprop.papers.natural.models.image_classifier_training import ImageTraini
 from malaprop.papers.natural.models.image_victim import of_network
 from malaprop.papers.natural.models.images import ImageManifold
 from malaprop.papers.natural.record import SweepDot, Tried
-from malaprop.papers.natural.search.confirmed import CAP
-from malaprop.papers.natural.search.probe import LatentSearch
+from malaprop.papers.natural.search.probe import CAP, LatentSearch
 
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
 _LITTLE = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)

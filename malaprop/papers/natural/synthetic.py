@@ -15,11 +15,11 @@ from malaprop.core.score import Flags, Floats
 from malaprop.core.seeds import generator
 from malaprop.engine.drive import drive
 from malaprop.frame.records.summary import Spread
-from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
+from malaprop.papers.natural.models.training import critic_loss, generator_loss, inverter_loss
 from malaprop.papers.natural.record import Synthetic
-from malaprop.papers.natural.search.confirmed import LatentSuccess, search_confirmed
+from malaprop.papers.natural.search.probe import LatentSuccess, search_confirmed
 from malaprop.papers.natural.search.service import LatentService
-from malaprop.papers.natural.search.shrinking import Shrinking
+from malaprop.papers.natural.search.stochastic import Shrinking
 
 BORDER = 0.6
 _SEARCH = Shrinking(samples=200, step=0.05, reach=5.0)

@@ -1,4 +1,24 @@
-"""Universal language adversarial examples (2021): transfer of attacks between models, and ensembles."""
+"""Transfer between models, ensembles and replacement rules: the paper U.
+
+Generating universal language adversarial examples by understanding and enhancing the transferability across neural
+models. 2021, submitted to ICLR without names; later Liping Yuan, Xiaoqing Zheng, Yi Zhou, Cho-Jui Hsieh and Kai-Wei
+Chang, On the transferability of adversarial attacks against neural text classifier, EMNLP 2021.
+
+The paper attacks 63 classifiers, measures how often the adversarial texts of one model fool another, and asks which
+trait of a model decides it. It then searches for a small ensemble whose texts fool most other models, and mines from
+that ensemble word replacement rules that work on any text without asking a victim.
+
+- Transfer: `study.py` (`malaprop transfer`), `record.py`, `report.py`. `study_models.py` are the models of a study and
+  `cached_models.py` trains them; `transfer_tasks.py` are the tasks; `attack_many.py` attacks several models in one
+  loop; `sampled_successes.py` draws the texts and compares answers. `matrix.py` has the rates and their intervals,
+  `factors.py` Tables 2 to 4; `summary.py` builds the record.
+- Ensembles: `ensemble_study.py` (`malaprop ensemble`), `ensembles_record.py`, `ensembles_report.py`.
+  `choose_ensemble.py` has the genetic algorithm of section 4.1, the expert's choice, greedy and exact search;
+  `ensembles.py` evaluates the chosen ones.
+- Rules (section 4.2): the folder `rules`. `rules/mine.py` and `rules/mine_study.py` mine them from victims,
+  `rules/pmi.py` makes them from counts (equation 2), `rules/apply.py` applies them, `rules/diagnose.py` relates them to
+  the data, `rules/measure_study.py` tests several files of rules; `rules/record.py` and `rules/report.py` serve all.
+"""
 
 from malaprop.frame.rooms import Command, Room
 
@@ -36,20 +56,20 @@ ROOM = Room(
             "indent": None,
         },
         "diagnosis": {
-            "record": ".rules.diagnosis_record:DiagnosisRecord",
-            "section": ".rules.diagnosis_report:SECTION",
+            "record": ".rules.record:DiagnosisRecord",
+            "section": ".rules.report:DIAGNOSIS",
             "about": "a diagnosis",
             "again": "run malaprop rules show --out again",
         },
         "mined": {
-            "record": ".rules.mined_record:MinedRecord",
-            "section": ".rules.mined_report:SECTION",
+            "record": ".rules.record:MinedRecord",
+            "section": ".rules.report:MINED",
             "about": "malaprop rules mine",
             "again": "run it again",
         },
         "measured": {
-            "record": ".rules.measured_record:MeasuredRecord",
-            "section": ".rules.measured_report:SECTION",
+            "record": ".rules.record:MeasuredRecord",
+            "section": ".rules.report:MEASURED",
             "about": "malaprop rules measure",
             "again": "run it again",
         },

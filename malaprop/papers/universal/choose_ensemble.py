@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,29 @@ import numpy as np
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.papers.universal.resample import Doubles
+from malaprop.papers.universal.matrix import Doubles
+
+ADDED = (
+    "LSTM-W-Random-1",
+    "CNN-C-Random-1",
+    "LSTM-WC-ELMo-1",
+    "BERT",
+    "CNN-W-Random-1",
+    "LSTM-C-Random-1",
+    "CNN-WC-ELMo-1",
+)
+SIZES = range(2, len(ADDED) + 1)
+
+
+def expert(size: int) -> tuple[str, ...] | None:
+    """The expert's list of that size; None beyond the table."""
+    return ADDED[:size] if size in SIZES else None
+
+
+def missing(size: int, known: Collection[str]) -> tuple[str, ...]:
+    """Of the expert's list, those that are not at hand."""
+    return tuple(name for name in expert(size) or () if name not in known)
+
 
 EXACT = 500_000  # steps of exact search at most: some ten seconds
 

@@ -13,12 +13,10 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.frame.records.intervals import Estimate
-from malaprop.papers.universal.choose_ensemble import EXACT, GeneticChoice, exact, fitness, greedy
+from malaprop.papers.universal.choose_ensemble import EXACT, GeneticChoice, exact, expert, fitness, greedy, missing
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Contrast, EnsemblesRecord
-from malaprop.papers.universal.expert import expert, missing
-from malaprop.papers.universal.matrix import Matrix
+from malaprop.papers.universal.matrix import Doubles, Matrix, ModelResamples, interval
 from malaprop.papers.universal.record import TransferRecord
-from malaprop.papers.universal.resample import Doubles, ModelResamples, interval
 from malaprop.papers.universal.sampled_successes import SampledSuccesses, SampledTexts, Verdicts
 
 HOW = ("genetic", "expert", "greedy", "exact")

@@ -8,11 +8,9 @@ from typing import Any
 
 from malaprop.core.errors import VictimError
 from malaprop.data.base import Dataset
-from malaprop.papers.universal.classes import tables
-from malaprop.papers.universal.factors import factors, order, order_share
-from malaprop.papers.universal.matrix import Matrix
+from malaprop.papers.universal.factors import factors, order, order_share, tables
+from malaprop.papers.universal.matrix import Matrix, ModelResamples
 from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord
-from malaprop.papers.universal.resample import ModelResamples
 from malaprop.papers.universal.sampled_successes import SampledSuccesses, SampledTexts, Verdicts
 from malaprop.papers.universal.study_models import StudyModel
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from malaprop.data.base import Dataset
     from malaprop.frame.tasks.task import Inputs, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
-    from malaprop.papers.universal.answers import Answers
     from malaprop.papers.universal.record import Speed
-    from malaprop.papers.universal.sampled_successes import SampledTexts, Verdicts
+    from malaprop.papers.universal.sampled_successes import Answers, SampledTexts, Verdicts
     from malaprop.papers.universal.study_models import StudyModel
 
+GENETIC = "genetic:wordnet"
+_VECTOR_SETTINGS = ("language_model", "neighbours", "distance")
 TOGETHER = 4  # sources that one process attacks side by side at most
 
 
@@ -225,7 +226,7 @@ class TransferTasks:
         """Every model is asked about all texts; those that have an owner, about the texts of that source alone."""
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
-        from malaprop.papers.universal.answers import Answers
+        from malaprop.papers.universal.sampled_successes import Answers
 
         places = name_folders([model.name for model in models])
         made = []
@@ -246,7 +247,7 @@ class TransferTasks:
     def answer(
         self, model: str, owner: str | None, drawn: str, desk: WorkerContext, inputs: Inputs
     ) -> Iterator[Answers]:
-        from malaprop.papers.universal.answers import ask
+        from malaprop.papers.universal.sampled_successes import ask
 
         found = desk.keep(f"texts of {inputs[drawn]}", lambda: read_drawn(inputs[drawn]))
         texts = found.texts if owner is None else [found.texts[i] for i in found.sources[owner].own]
@@ -254,13 +255,30 @@ class TransferTasks:
 
 
 def make_attack(recipe: Any, settings: Mapping[str, Any]) -> Attack:
-    """The attack of a recipe's name; one that is an attack already is taken as it is."""
-    from malaprop.papers.universal.recipes import study_recipe
-
+    """Return the attack of a recipe's name, or `recipe` itself where it is an attack already."""
     if isinstance(recipe, str):
         return study_recipe(recipe, **settings)
     made: Attack = recipe
     return made
+
+
+def study_recipe(name: str, **settings: Any) -> Attack:
+    """Return the attack of a recipe's name; `genetic:wordnet` is the genetic attack of the paper's studies.
+
+    Section 3.1: WordNet synonyms of the same part of speech, no language model. `genetic` alone is the recipe of that
+    name, with counter-fitted neighbours. `pwws` has no fallback unless the settings ask for it.
+    """
+    from malaprop.attacks.candidates.lookup import WordNetSynonyms
+    from malaprop.frame.runs.make_attack import recipe
+
+    if name != GENETIC:
+        return recipe(name, **({"fallback": False, **settings} if name == "pwws" else settings))
+    if given := [setting for setting in _VECTOR_SETTINGS if setting in settings]:
+        raise SettingError(
+            f"{GENETIC} takes its words from WordNet, so {given[0]} would do nothing; leave it out, or take --attack "
+            "genetic"
+        )
+    return replace(recipe("genetic", **{"until": False, **settings}), name=GENETIC, candidates=WordNetSynonyms())
 
 
 @lru_cache(maxsize=4)
@@ -307,8 +325,6 @@ def _load(names: Sequence[str], desk: WorkerContext, inputs: Inputs, data: Datas
 
 def _look(victim: Victim, data: Dataset) -> About:
     """What a victim says of itself; a function's labels are not known before it has answered once."""
-    from dataclasses import replace
-
     from malaprop.core.victim import About
 
     found = About.of(victim)
@@ -333,7 +349,7 @@ def read_drawn(folder: Path) -> SampledTexts:
 def read_answers(root: Path, under: str, models: Iterable[str]) -> dict[str, Answers]:
     """What each model answered, by its name."""
     from malaprop.frame.tasks.outputs import read_json, value_file
-    from malaprop.papers.universal.answers import Answers
+    from malaprop.papers.universal.sampled_successes import Answers
 
     return {name: read_json(value_file(root / under / place), Answers) for name, place in name_folders(models).items()}
 

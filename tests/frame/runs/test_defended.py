@@ -356,7 +356,7 @@ def test_defaults_can_be_made_and_written_back(name):
 def test_gaussian_numbers_depend_on_their_key_alone(key, dim):
     import torch
 
-    from malaprop.papers.firebert.gaussian import gaussian
+    from malaprop.papers.firebert.five import gaussian
 
     keys = torch.tensor([key, key + 1, 5])
     together = gaussian(keys, dim)
@@ -369,7 +369,7 @@ def test_gaussian_numbers_are_gaussian():
     import torch
     from scipy.stats import kstest
 
-    from malaprop.papers.firebert.gaussian import gaussian
+    from malaprop.papers.firebert.five import gaussian
 
     drawn = gaussian(torch.arange(500), 64)
     assert kstest(drawn.flatten().numpy(), "norm").pvalue > 0.001

@@ -25,12 +25,12 @@ from malaprop.papers.attentive.oneword import (
     draw_curves,
     gather,
     is_done,
+    measure_quality,
     run_folder,
 )
 from malaprop.papers.attentive.oneword_record import Against, OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.papers.attentive.oneword_report import PAPER, markdown, one_word
 from malaprop.papers.attentive.oneword_study import kin_of
-from malaprop.papers.attentive.quality import quality
 
 
 def outcome(id: str, status: str, **measures: float) -> Outcome:
@@ -117,8 +117,8 @@ def test_quality_is_measured_of_the_texts_on_disk(root, monkeypatch):
     from malaprop.engine.service import Batched
 
     services = {"encoder": Batched(toy.encode), "language-model": Batched(toy.perplexity)}
-    monkeypatch.setattr("malaprop.papers.attentive.quality.shared", lambda: services)
-    study = made(root, quality=lambda outcomes: quality(outcomes, ("similarity", "perplexity")))
+    monkeypatch.setattr("malaprop.papers.attentive.oneword.shared", lambda: services)
+    study = made(root, quality=lambda outcomes: measure_quality(outcomes, ("similarity", "perplexity")))
     taken = study.cell("m", "gs-ec").measures
     assert set(taken) == {"similarity", "perplexity", "perplexity_before"}
     assert taken["perplexity_before"].value == 1 + len("a good film a")
@@ -126,18 +126,18 @@ def test_quality_is_measured_of_the_texts_on_disk(root, monkeypatch):
     assert 0 < taken["similarity"].value < 1
     assert {a.measure for a in study.against} == {"distance", "similarity", "perplexity", "perplexity_before"}
     with pytest.raises(SettingError, match="similarity"):
-        quality([], ("similarty",))
+        measure_quality([], ("similarty",))
 
 
 def test_quality_of_a_pair_is_that_of_what_may_change(monkeypatch):
     from malaprop.engine.service import Batched
 
-    monkeypatch.setattr("malaprop.papers.attentive.quality.shared", lambda: {"language-model": Batched(toy.perplexity)})
+    monkeypatch.setattr("malaprop.papers.attentive.oneword.shared", lambda: {"language-model": Batched(toy.perplexity)})
     before = Side({"premise": "a long premise that stays", "hypothesis": "it rains"}, 1, (0.1, 0.9))
     after = Side({"premise": "a long premise that stays", "hypothesis": "it pours"}, 0, (0.9, 0.1))
     pair = Outcome(id="p", status="success", label=1, original=before, adversarial=after, queries=Queries(1, 1, 1))
-    assert quality([pair], ("perplexity",), fields=("hypothesis",))["perplexity"] == [1 + len("it pours")]
-    assert quality([pair], ("perplexity",))["perplexity"] == [1 + len("a long premise that stays it pours")]
+    assert measure_quality([pair], ("perplexity",), fields=("hypothesis",))["perplexity"] == [1 + len("it pours")]
+    assert measure_quality([pair], ("perplexity",))["perplexity"] == [1 + len("a long premise that stays it pours")]
 
 
 def test_the_tables_stand_beside_the_papers_figures(root):

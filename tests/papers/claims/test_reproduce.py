@@ -18,14 +18,14 @@ from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.page import write_page, write_report
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
-from malaprop.papers.claims.books import PAPERS
+from malaprop.papers.claims.by_paper import PAPERS
 from malaprop.papers.claims.claim import SIZES
 from malaprop.papers.claims.record import ClaimRow, ClaimsRecord
 from malaprop.papers.claims.report import page_text, summary
 from malaprop.papers.claims.study import Reproduce, choose_claims, run_command, steps_of
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
 from malaprop.papers.universal.record import Factor, TransferRecord
-from malaprop.papers.universal.rules.diagnosis_record import DiagnosisRecord, LabelRules, RuleLine, Sighting
+from malaprop.papers.universal.rules.record import DiagnosisRecord, LabelRules, RuleLine, Sighting
 
 ALL = [(paper, step, size) for paper in PAPERS for step in paper.steps for size in SIZES if step.does.get(size)]
 

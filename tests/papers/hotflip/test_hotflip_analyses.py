@@ -8,10 +8,17 @@ from hypothesis import strategies as st
 from malaprop.core.text import Text, Words
 from malaprop.frame.records import Outcome, Queries, Side, edits_between
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.papers.hotflip.confidence import confidence, curve, success_at
 from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
-from malaprop.papers.hotflip.operations import changed_characters, of_outcome, operations
-from malaprop.papers.hotflip.summary import PLAIN, HotFlipDesign
+from malaprop.papers.hotflip.summary import (
+    PLAIN,
+    HotFlipDesign,
+    changed_characters,
+    confidence,
+    curve,
+    of_outcome,
+    operations,
+    success_at,
+)
 from malaprop.training.card import Card
 from malaprop.zoo import checkpoint
 from malaprop.zoo.names import ZooSpec

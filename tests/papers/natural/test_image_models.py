@@ -15,11 +15,16 @@ from malaprop.data.images import load
 from malaprop.papers.natural.generators import train_on
 from malaprop.papers.natural.models import images as folders
 from malaprop.papers.natural.models import networks, quality
-from malaprop.papers.natural.models.imageplan import ImagePlan
 from malaprop.papers.natural.models.networks import ImageShape
-from malaprop.papers.natural.models.training import ImageWork, train
-from malaprop.papers.natural.models.vae import vae_loss
-from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
+from malaprop.papers.natural.models.training import (
+    ImagePlan,
+    ImageWork,
+    critic_loss,
+    generator_loss,
+    inverter_loss,
+    train,
+    vae_loss,
+)
 from malaprop.training.state import TrainingFolder
 
 SMALL = {"width": 4, "dim": 6, "batch": 16, "steps": 6, "inverter_steps": 4, "critic_steps": 2}

@@ -21,9 +21,9 @@ from malaprop.papers.natural.generators import train_on
 from malaprop.papers.natural.images import ImageTarget, make_image_data
 from malaprop.papers.natural.latent_target import LatentRun
 from malaprop.papers.natural.models.image_victim import of_function
-from malaprop.papers.natural.models.imageplan import ImagePlan
+from malaprop.papers.natural.models.training import ImagePlan
 from malaprop.papers.natural.record import Find, NaturalRecord, SweepDot, Tried
-from malaprop.papers.natural.search.shrinking import Shrinking
+from malaprop.papers.natural.search.stochastic import Shrinking
 from malaprop.papers.natural.sweep import AccuracySweep, line_up
 
 PLAN = {"width": 8, "dim": 4, "steps": 200, "batch": 32, "inverter_rate": 3e-3, "weight": 0.05}

@@ -11,11 +11,9 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.engine.drive import drive
 from malaprop.papers.natural.search import SEARCHES
-from malaprop.papers.natural.search.confirmed import search_confirmed
-from malaprop.papers.natural.search.iterative import Iterative
-from malaprop.papers.natural.search.probe import noise
+from malaprop.papers.natural.search.probe import noise, search_confirmed
 from malaprop.papers.natural.search.service import LatentPoints, LatentService, OtherLabel
-from malaprop.papers.natural.search.shrinking import Shrinking
+from malaprop.papers.natural.search.stochastic import Iterative, Shrinking
 
 DIM = 8
 SMALL = {"iterative": {"samples": 200, "step": 0.1}, "hybrid": {"samples": 200, "step": 0.05}, "boundary": {}}

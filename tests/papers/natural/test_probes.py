@@ -6,8 +6,7 @@ import pytest
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
-from malaprop.papers.natural.alignment import translations
-from malaprop.papers.natural.probes import VerbDropped, WordAppears, _with_forms, make, parse
+from malaprop.papers.natural.probes import VerbDropped, WordAppears, _with_forms, make, parse, translations
 from malaprop.papers.natural.sentences import Translated
 
 _PAIRS = [

@@ -16,8 +16,7 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.base import load
 from malaprop.models.tokens.vocab import Vocab, tokens
 from malaprop.papers.natural.models import sentencetraining
-from malaprop.papers.natural.models.ngrams import NGrams
-from malaprop.papers.natural.models.sentencemodel import SentenceModel, is_sentence_model
+from malaprop.papers.natural.models.sentencemodel import NGrams, SentenceModel, is_sentence_model
 from malaprop.papers.natural.models.sentencequality import bleu
 from malaprop.papers.natural.models.sentences import Codec, distinct, join_tokens, restore_case
 from malaprop.papers.natural.models.sentencetraining import train_sentences

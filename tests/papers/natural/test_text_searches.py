@@ -15,15 +15,19 @@ import malaprop as mp
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.data.base import of
 from malaprop.frame.records.summary import Rate
-from malaprop.papers.natural.edits import apart
 from malaprop.papers.natural.latent_target import LatentRun
-from malaprop.papers.natural.perturbations import perturb_sentence
-from malaprop.papers.natural.search.iterative import Iterative
-from malaprop.papers.natural.search.shrinking import Shrinking
-from malaprop.papers.natural.sentences import Classified, SentenceTarget, Translated, make_sentence_data
-from malaprop.papers.natural.study.common import order_lines
-from malaprop.papers.natural.study.texts import check_data
+from malaprop.papers.natural.latent_tasks import order_lines
+from malaprop.papers.natural.search.stochastic import Iterative, Shrinking
+from malaprop.papers.natural.sentences import (
+    Classified,
+    SentenceTarget,
+    Translated,
+    count_word_edits,
+    make_sentence_data,
+    perturb_sentence,
+)
 from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceTurn, TextTried
+from malaprop.papers.natural.text_study import check_data
 
 _PAIRS = [(("someone is outside.", s), int("eats" in s)) for s in SENTENCES[:12]]
 
@@ -54,7 +58,7 @@ def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -
         assert turn.adversary != turn.original
         assert ("eats" in turn.adversary) != ("eats" in turn.original)
         assert (turn.answer, turn.changed) in {("no", "eats"), ("eats", "no")}
-        assert turn.words == apart(turn.original, turn.adversary)
+        assert turn.words == count_word_edits(turn.original, turn.adversary)
         # the verb must move by half a word at least, from its whole number
         assert 0.5 <= (turn.distance or 0) < 2.6
 
@@ -167,4 +171,4 @@ def test_all_errors_end_the_run(tmp_path: Path) -> None:
     ("one", "other", "many"), [("a b c", "a b c", 0), ("a b", "a c b", 1), ("a b", "c", 2), ("", "a", 1)]
 )
 def test_words_apart(one: str, other: str, many: int) -> None:
-    assert apart(one, other) == many
+    assert count_word_edits(one, other) == many

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError
-from malaprop.papers.universal.choose_ensemble import GeneticChoice, exact, fitness, greedy
-from malaprop.papers.universal.expert import expert, missing
+from malaprop.papers.universal.choose_ensemble import GeneticChoice, exact, expert, fitness, greedy, missing
 from malaprop.zoo.names import ZooSpec
 
 RATES = np.asarray(

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from malaprop.papers.universal.classes import tables
-from malaprop.papers.universal.factors import FACTORS, factors, order, order_share, pairs
-from malaprop.papers.universal.matrix import Matrix
+from malaprop.papers.universal.factors import FACTORS, factors, order, order_share, pairs, tables
+from malaprop.papers.universal.matrix import Matrix, ModelResamples
 from malaprop.papers.universal.record import Traits
-from malaprop.papers.universal.resample import ModelResamples
 from malaprop.papers.universal.study_models import traits
 from malaprop.zoo.names import ZooSpec, grid
 

@@ -11,14 +11,12 @@ from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.run import Run
 from malaprop.papers.universal import ensembles_report as ensembles
 from malaprop.papers.universal import report as transfer
-from malaprop.papers.universal.classes import tables
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Contrast, EnsemblesRecord
 from malaprop.papers.universal.ensembles_report import teams
-from malaprop.papers.universal.factors import factors, order
-from malaprop.papers.universal.matrix import Matrix
+from malaprop.papers.universal.factors import factors, order, tables
+from malaprop.papers.universal.matrix import Matrix, ModelResamples
 from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord
 from malaprop.papers.universal.report import heat_map, matrix_csv, transfers
-from malaprop.papers.universal.resample import ModelResamples
 from malaprop.papers.universal.study_models import traits
 from malaprop.reports import render
 from malaprop.zoo.names import grid, number

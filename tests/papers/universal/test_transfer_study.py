@@ -404,7 +404,7 @@ def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
 def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
     from malaprop.attacks.candidates.lookup import WordNetSynonyms
     from malaprop.frame.runs.make_attack import recipe
-    from malaprop.papers.universal.recipes import study_recipe
+    from malaprop.papers.universal.transfer_tasks import study_recipe
 
     for name in ("pwws", "genetic:wordnet"):
         assert study_recipe(name).candidates == WordNetSynonyms(part="same")

@@ -13,7 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from malaprop.models.tokens.vocab import tokens
-from malaprop.papers.natural.models.ngrams import NGrams
+from malaprop.papers.natural.models.sentencemodel import NGrams
 from malaprop.papers.natural.models.sentencenet import SentenceNet
 from malaprop.papers.natural.models.sentences import PAD, Codec
 

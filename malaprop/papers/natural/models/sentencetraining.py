@@ -15,13 +15,11 @@ from torch import Tensor, nn
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.models.tokens.vocab import SPECIAL, Vocab
-from malaprop.papers.natural.models.arae import Arae
-from malaprop.papers.natural.models.ngrams import NGrams
-from malaprop.papers.natural.models.sentencemodel import is_sentence_model, save
+from malaprop.papers.natural.models.arae import Arae, TextVae
+from malaprop.papers.natural.models.sentencemodel import NGrams, is_sentence_model, save
 from malaprop.papers.natural.models.sentencenet import SentenceNet, SentenceShape
 from malaprop.papers.natural.models.sentencequality import judge
 from malaprop.papers.natural.models.sentences import Codec, distinct
-from malaprop.papers.natural.models.textvae import TextVae
 from malaprop.training.card import Card, read_card, stamp
 from malaprop.training.fit import fit
 from malaprop.training.folder import check_target, refuse_other

@@ -3,23 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as f
 
-from malaprop.papers.natural.models.imageplan import ImagePlan
+from malaprop.core.errors import SettingError
 from malaprop.papers.natural.models.networks import ImageShape, critic, generator, inverter
-from malaprop.papers.natural.models.vae import vae_loss
-from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
 from malaprop.training.fit import fit
 from malaprop.training.schedule import ParameterGroup, Schedule, follow
 from malaprop.training.seeds import seeded
 from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, TrainingStep, TrainingTask
+
+Kind = Literal["wgan", "vae"]
+KINDS: tuple[Kind, ...] = ("wgan", "vae")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePlan:
+    """The networks' sizes and the work. `weight` is the lambda of equation 2, or what a VAE's divergence counts."""
+
+    kind: Kind = "wgan"
+    dim: int | None = None  # None: 64, or 128 for large images
+    width: int = 64
+    steps: int = 20_000  # of the generator, or of the VAE
+    inverter_steps: int = 10_000
+    critic_steps: int = 5
+    batch: int = 64
+    rate: float = 2e-4
+    inverter_rate: float = 5e-4
+    weight: float | None = None  # None: 0.1 for an inverter, 1 for a VAE
+    average: float = 0.999  # how slowly the generator that is kept follows the one that learns; 0: it is that one
+    minutes: float = 0.0  # ends each phase early after its share of this; 0: never. Such a run is not repeatable
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SettingError(f"a generative model of images is one of {', '.join(KINDS)}, got {self.kind!r}")
+        counts = (self.width, self.steps, self.inverter_steps, self.critic_steps, self.batch)
+        if min(counts) < 1 or (self.dim is not None and self.dim < 1):
+            raise SettingError(f"sizes and numbers of steps must be at least 1, got {self}")
+        if min(self.rate, self.inverter_rate) <= 0 or not 0 <= self.average < 1 or self.minutes < 0:
+            raise SettingError(f"rates must be above 0 and average in [0, 1), got {self}")
+
+    @property
+    def divergence(self) -> float:
+        return self.weight if self.weight is not None else 0.1 if self.kind == "wgan" else 1.0
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+PENALTY = 10.0  # Gulrajani et al. 2017
+
+
+def critic_loss(
+    critic: nn.Module,
+    real: Float[Tensor, "batch channel side side"],
+    made: Float[Tensor, "batch channel side side"],
+    mix: Float[Tensor, "batch 1 1 1"],
+    weight: float = PENALTY,
+) -> tuple[Tensor, Tensor]:
+    """Equation 1 with the penalty on gradients between real and made images; also the estimated distance."""
+    distance = critic(real).mean() - critic(made).mean()
+    between = torch.lerp(made, real, mix).requires_grad_()
+    (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+    penalty = (slope.flatten(1).norm(dim=1) - 1).square().mean()
+    return weight * penalty - distance, distance.detach()
+
+
+def generator_loss(critic: nn.Module, made: Float[Tensor, "batch channel side side"]) -> Tensor:
+    loss: Tensor = -critic(made).mean()
+    return loss
+
+
+def inverter_loss(
+    generator: nn.Module,
+    inverter: nn.Module,
+    real: Float[Tensor, "batch channel side side"],
+    z: Float[Tensor, "batch dim"],
+    weight: float,
+) -> tuple[Tensor, Tensor]:
+    """Equation 2: how far images come back from where they were sent, plus `weight` times the same for points.
+
+    Both distances are Euclidean, as printed, and averaged over the batch; the first is also given alone.
+    """
+    images = (generator(inverter(real)) - real).flatten(1).norm(dim=1).mean()
+    with torch.no_grad():
+        made = generator(z)
+    points = (inverter(made) - z).norm(dim=1).mean()
+    return images + weight * points, images.detach()
+
+
+def vae_loss(
+    generator: nn.Module,
+    encoder: nn.Module,
+    real: Float[Tensor, "batch channel side side"],
+    noise: Float[Tensor, "batch dim"],
+    weight: float,
+) -> tuple[Tensor, Tensor]:
+    """The evidence bound an image with `weight` on its divergence term; also the distance of the reconstruction."""
+    mean, spread = encoder(real).chunk(2, 1)
+    made = generator(mean + noise * (0.5 * spread).exp())
+    fit = f.binary_cross_entropy(made, real, reduction="sum") / len(real)
+    divergence = 0.5 * (mean.square() + spread.exp() - 1 - spread).sum(1).mean()
+    with torch.no_grad():
+        apart = (made - real).flatten(1).norm(dim=1).mean()
+    return fit + weight * divergence, apart
+
 
 _BETAS = (0.5, 0.9)  # Gulrajani et al. 2017 for the strided networks
 _CURVE = 200  # points of a learning curve

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SEARCHES = Catalogue(
     "latent-search",
     {
-        "iterative": "malaprop.papers.natural.search.iterative:Iterative",
-        "hybrid": "malaprop.papers.natural.search.shrinking:Shrinking",
+        "iterative": "malaprop.papers.natural.search.stochastic:Iterative",
+        "hybrid": "malaprop.papers.natural.search.stochastic:Shrinking",
         "boundary": "malaprop.papers.natural.search.boundary:Boundary",
     },
 )

@@ -151,7 +151,7 @@ def show_file(asked: ShowCommand) -> None:
     """Prints the strongest rules of a file beside the data, and writes the record where that is asked for."""
     from malaprop.attacks.rule_files import read_rules
     from malaprop.papers.universal.rules.diagnose import diagnose
-    from malaprop.papers.universal.rules.diagnosis_report import terminal
+    from malaprop.papers.universal.rules.report import diagnosis_terminal
 
     rules = read_rules(asked.file)
     found = _read(asked.texts, asked.quiet)
@@ -166,7 +166,7 @@ def show_file(asked: ShowCommand) -> None:
         path = made.write(o.out_folder(asked.out))
         o.say(f"record: {path}; malaprop report {asked.out} shows it beside its runs", asked.quiet)
     if not asked.quiet:
-        print(terminal(made))
+        print(diagnosis_terminal(made))
     o.finish({"command": "rules show", **made.to_dict()}, asked.json)
 
 

@@ -9,9 +9,9 @@ from malaprop.attacks.rule_files import Rule, Rules
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.frame.records.summary import Rate
-from malaprop.papers.universal.rules.diagnosis_record import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.papers.universal.rules.mine import readable, shards
 from malaprop.papers.universal.rules.pmi import Association
+from malaprop.papers.universal.rules.record import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.papers.universal.rules.swaps import open_slots
 
 WEIGHED = 100  # of a label's strongest rules, one a word, those whose bits are counted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from malaprop.core.seeds import generator
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate, Spread
-from malaprop.papers.universal.rules.measured_record import MeasuredCell, MeasuredRules
+from malaprop.papers.universal.rules.record import MeasuredCell, MeasuredRules
 
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 _DRAWS = 2000

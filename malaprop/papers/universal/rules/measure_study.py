@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.frame.records.outcome import Outcome
     from malaprop.frame.tasks.task import Task
-    from malaprop.papers.universal.rules.measured_record import MeasuredRecord
+    from malaprop.papers.universal.rules.record import MeasuredRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Measure:
         from malaprop.frame.records.run import Run
         from malaprop.frame.records.store import read_outcomes
         from malaprop.papers.universal.rules.measure import measure
-        from malaprop.papers.universal.rules.measured_record import MeasuredRecord
+        from malaprop.papers.universal.rules.record import MeasuredRecord
 
         found: dict[tuple[str, str], list[Outcome]] = {}
         for place, (spec, name) in self.places().items():

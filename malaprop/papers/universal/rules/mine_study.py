@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.universal.rules.mine import Method, Mined, Miner
-    from malaprop.papers.universal.rules.mined_record import MinedRecord
+    from malaprop.papers.universal.rules.record import MinedRecord
 
 FORMATS = ("csv", "json")
 MANY = f"{VICTIM} A folder of models and all63 are many. {SEVERAL}"
@@ -176,7 +176,7 @@ class Mine:
         from malaprop.frame.tasks.task import Task
         from malaprop.papers.universal.cached_models import Roster
         from malaprop.papers.universal.rules.agree import Agreement
-        from malaprop.papers.universal.rules.mined_record import WeighedRules
+        from malaprop.papers.universal.rules.record import WeighedRules
 
         shards = Shards(selection=self.texts)
         assert shards.parts is not None  # what is wrong with a file should not wait for a model
@@ -269,7 +269,7 @@ class Mine:
         from malaprop.attacks.rule_files import rules_csv, rules_json
         from malaprop.papers.universal.rules.diagnose import strongest
         from malaprop.papers.universal.rules.mine import Mined, add_up, need_some
-        from malaprop.papers.universal.rules.mined_record import ShrinkageFigures, WeighedRules
+        from malaprop.papers.universal.rules.record import ShrinkageFigures, WeighedRules
         from malaprop.papers.universal.rules.tally import Shrinkage
 
         del desk
@@ -314,7 +314,7 @@ class Mine:
     def gather(self, root: Path) -> MinedRecord:
         from malaprop.frame.tasks.outputs import read_json, value_file
         from malaprop.papers.universal.rules.agree import Agreement
-        from malaprop.papers.universal.rules.mined_record import MinedRecord, WeighedRules
+        from malaprop.papers.universal.rules.record import MinedRecord, WeighedRules
 
         weighed = read_json(value_file(root / "weighed"), WeighedRules)
         of = read_json(value_file(root / "mined_from"), MinedFrom)

@@ -17,10 +17,10 @@ from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import Writer
 from malaprop.frame.report.page import write_report
 from malaprop.papers.universal.rules.diagnose import diagnose, strongest
-from malaprop.papers.universal.rules.diagnosis_record import FILE, DiagnosisRecord
-from malaprop.papers.universal.rules.diagnosis_report import TITLE, diagnoses, terminal
 from malaprop.papers.universal.rules.measure import measure
 from malaprop.papers.universal.rules.pmi import Association
+from malaprop.papers.universal.rules.record import FILE, DiagnosisRecord
+from malaprop.papers.universal.rules.report import DIAGNOSIS_TITLE, diagnosis_cards, diagnosis_terminal
 
 ROWS = [
     ({"text": "a good <b>film</b>, quite good"}, 1),
@@ -72,21 +72,21 @@ def test_the_record_comes_back(tmp_path):
 
 
 def test_the_card_shows_swaps_and_keeps_words_from_outside_as_text():
-    card = diagnoses([FOUND])
-    assert TITLE in card
+    card = diagnosis_cards([FOUND])
+    assert DIAGNOSIS_TITLE in card
     assert "good → fine" in card
     assert "<del>good</del> <ins>fine</ins> fun" in card
     assert "labels that the data lacks: sports" in card
     assert "<script>" not in card
     assert "<b>film" not in card
-    assert diagnoses([]) == ""
+    assert diagnosis_cards([]) == ""
     bare = replace(FOUND, found=tuple(replace(one, lines=()) for one in FOUND.found))
-    assert "No rule lowers this label" in diagnoses([bare])
+    assert "No rule lowers this label" in diagnosis_cards([bare])
 
 
 def test_the_terminal_shows_the_same(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    said = terminal(FOUND)
+    said = diagnosis_terminal(FOUND)
     assert "good -> fine" in said
     assert "[good -> fine] fun" in said
     assert "100.0% (2/2" in said
@@ -115,10 +115,10 @@ def test_the_report_of_a_run_shows_a_diagnosis_beside_it(tmp_path):
     with Writer(tmp_path / "run", run) as writer:
         writer.add(outcome("a", "success"))
     page = write_report([tmp_path], tmp_path / "report.html").read_text()
-    assert TITLE not in page
+    assert DIAGNOSIS_TITLE not in page
     FOUND.write(tmp_path)
     page = write_report([tmp_path], tmp_path / "report.html").read_text()
-    assert TITLE in page
+    assert DIAGNOSIS_TITLE in page
     assert page.count("<script>") == 1  # the page's own
 
 

@@ -24,8 +24,8 @@ from malaprop.frame.records.intervals import (
     worst,
 )
 from malaprop.frame.records.summary import Rate
-from malaprop.papers.claims.books import others
-from malaprop.papers.claims.books.carrying import (
+from malaprop.papers.claims.by_paper import commands
+from malaprop.papers.claims.by_paper.transfer_causes import (
     KNOWN,
     OWN,
     explain_classes,
@@ -39,8 +39,13 @@ from malaprop.papers.claims.claim import Claim, ClaimStep, Order, Paper, Reading
 from malaprop.papers.claims.kept_records import need, read_printed
 from malaprop.papers.universal.ensembles_record import EnsemblesRecord
 from malaprop.papers.universal.record import ClassTable, TransferRecord
-from malaprop.papers.universal.rules.diagnosis_record import DiagnosisRecord, RuleLine
-from malaprop.papers.universal.rules.measured_record import MeasuredCell, MeasuredRecord, MeasuredRules
+from malaprop.papers.universal.rules.record import (
+    DiagnosisRecord,
+    MeasuredCell,
+    MeasuredRecord,
+    MeasuredRules,
+    RuleLine,
+)
 
 _FACTORS = ("input form", "architecture", "embedding", "capacity")
 _SMALL = (
@@ -118,7 +123,7 @@ def _steps(data: str) -> tuple[ClaimStep, ...]:
     both = {"data": data, "train_data": data}
 
     def step(
-        name: str, about: str, *does: others.Doing, needs: tuple[str, ...] = (), chooses: bool = False
+        name: str, about: str, *does: commands.Doing, needs: tuple[str, ...] = (), chooses: bool = False
     ) -> ClaimStep:
         finds = _choose(data) if chooses else None
         return ClaimStep(name=name, does={size: does}, about={size: f"{about}, {shown}"}, needs=needs, finds=finds)
@@ -139,17 +144,18 @@ def _steps(data: str) -> tuple[ClaimStep, ...]:
         step(transfer, f"{models}, {many} texts", _transfer(data, "pwws:paper", many)),
         step(f"genetic/{data}", f"{models}, {few} texts", _transfer(data, "genetic:wordnet", few), needs=(transfer,)),
         step(
-            f"importance/{data}", f"{many} texts", others.explain(data=data, n=many, victim=weighed, json=True),
+            f"importance/{data}", f"{many} texts", commands.explain(data=data, n=many, victim=weighed, json=True),
             needs=() if size == "small" else (transfer,),
         ),
         step(f"ensembles/{data}", f"chosen from {models}", choose, needs=(transfer,)),
         step(
-            rules, f"rules of {named}", others.rules_from_counts(data=data, out="{here}/pmi"), *mine,
+            rules, f"rules of {named}", commands.rules_from_counts(data=data, out="{here}/pmi"), *mine,
             needs=(f"ensembles/{data}",), chooses=True,
         ),
         step(f"{rules}/measured", f"rules of {named}, put to {models}, {_PUT_TO[size]} texts", put, needs=(rules,)),
         step(
-            f"{rules}/shown", f"rules of {mined[-1]}", others.show_rules(folders[-1], data=data, top=100, out="{here}"),
+            f"{rules}/shown", f"rules of {mined[-1]}",
+            commands.show_rules(folders[-1], data=data, top=100, out="{here}"),
             needs=(rules,),
         ),
     )  # fmt: skip
@@ -458,7 +464,7 @@ UNIVERSAL = Paper(
     steps=(
         ClaimStep(
             name="zoo",
-            does={"small": (others.show_zoo(),), "full": (others.show_zoo(),)},
+            does={"small": (commands.show_zoo(),), "full": (commands.show_zoo(),)},
             about={"small": "the names alone; accuracies are in docs/zoo.md", "full": "the names alone"},
         ),
         *(step for data in _DATA for step in _steps(data)),

@@ -1,4 +1,4 @@
-"""Hybrid shrinking search: Algorithm 2 of Zhao et al. 2018, as printed."""
+"""Iterative stochastic search: Algorithm 1 of Zhao et al. 2018, as printed, with an end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.papers.natural.search.iterative import check
 from malaprop.papers.natural.search.probe import LatentProbe
 
 
@@ -27,7 +26,7 @@ class Shrinking:
     patience: int = 5
 
     def __post_init__(self) -> None:
-        check(self.samples, self.step, self.reach)
+        check_printed(self.samples, self.step, self.reach)
         if self.patience < 1:
             raise SettingError(f"Shrinking.patience must be at least 1, got {self.patience}")
 
@@ -52,3 +51,31 @@ class Shrinking:
                 barren, high = 0, probe.radius
             else:
                 barren, high = barren + 1, high - self.step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iterative:
+    """Moves a shell of width `step` outward until one of its `samples` points reaches the goal.
+
+    Differs: stops at distance `reach`; the printed loop has no end.
+    """
+
+    samples: int = 5000
+    step: float = 0.01
+    reach: float = 20.0
+
+    def __post_init__(self) -> None:
+        check_printed(self.samples, self.step, self.reach)
+
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
+        for turn in range(round(self.reach / self.step)):
+            if (yield from probe.shell(rng, self.samples, turn * self.step, (turn + 1) * self.step)):
+                return
+
+
+def check_printed(samples: int, step: float, reach: float) -> None:
+    """Settings that both printed searches share."""
+    if samples < 1:
+        raise SettingError(f"a latent search needs samples of at least 1, got {samples}")
+    if not 0 < step <= reach:
+        raise SettingError(f"a latent search needs 0 < step <= reach, got step {step:g} and reach {reach:g}")

@@ -13,7 +13,7 @@ from malaprop.core.errors import DataError, SettingError
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, TimeTaken
 from malaprop.frame.tasks.task import Task
-from malaprop.papers.natural.study.common import (
+from malaprop.papers.natural.latent_tasks import (
     GENERATOR,
     GROUND,
     TEXT_VICTIM,
@@ -319,8 +319,7 @@ class TextDomain:
         self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs
     ) -> Iterator[NaturalTextRecord]:
         """The sentence model: its figures, samples, and what lies around some sentences."""
-        from malaprop.papers.natural.perturbations import perturb_sentence
-        from malaprop.papers.natural.sentences import sentence_of
+        from malaprop.papers.natural.sentences import perturb_sentence, sentence_of
 
         ground, model = inputs[GROUND], self.open_generator(desk, inputs)
         card, some = model.card, [sentence_of(e) for e in ground.items.examples[:_ORIGINALS]]

@@ -10,7 +10,7 @@ from malaprop.features.explain.record import AttentionModel, AttentionRecord
 from malaprop.features.translation.record import TranslationRecord
 from malaprop.frame.records.intervals import differ, gap_text, short, tell_larger
 from malaprop.papers.attentive.oneword_record import OneWordRecord
-from malaprop.papers.claims.books import others, translators
+from malaprop.papers.claims.by_paper import commands, translators
 from malaprop.papers.claims.claim import ClaimStep, Doing, order
 from malaprop.papers.claims.kept_records import need
 
@@ -68,7 +68,7 @@ def _vary_reviews() -> tuple[ClaimStep, ...]:
         )
         for (name, said), words in ((few, 500), (many, 20_000))
     ]  # fmt: skip
-    tuned = others.train("BERT", data="yelp", settings={**FINE_TUNED, "limit": _SHORT}, out="{here}/start/BERT")
+    tuned = commands.train("BERT", data="yelp", settings={**FINE_TUNED, "limit": _SHORT}, out="{here}/start/BERT")
     names = ("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3")
     study = order("study oneword", models=names, set={"limit": _SHORT}, **both)
     return (*steps, _vary(less[0], f"models of the same kinds on Yelp, {less[1]}", (), tuned, study))
@@ -97,8 +97,8 @@ def _vary_pairs() -> tuple[ClaimStep, ...]:
 def _vary_smaller() -> tuple[ClaimStep, ...]:
     """The weakest word of small models of entailment, in few words and in the premise."""
     taught = (
-        others.train(_PAIR_LSTM, data="mnli", settings={"epochs": 4}, out=f"{{here}}/models/{_PAIR_LSTM}"),
-        others.train("BERT", data="mnli", settings={"epochs": 1}, out="{here}/models/BERT"),
+        commands.train(_PAIR_LSTM, data="mnli", settings={"epochs": 4}, out=f"{{here}}/models/{_PAIR_LSTM}"),
+        commands.train("BERT", data="mnli", settings={"epochs": 1}, out="{here}/models/BERT"),
     )
     about = "an LSTM of four epochs and MiniLM of one on a part of MNLI"
     models = tuple(f"{{root}}/{_TAUGHT}/models/{name}" for name in (_PAIR_LSTM, "BERT"))
@@ -125,7 +125,7 @@ def _vary_depth() -> ClaimStep:
     """Small models of both kinds with as many layers as each other, under the same random edits."""
     places = {(kind, depth): f"{{here}}/models/{kind}-{depth}" for depth in _DEPTHS for kind in _KINDS}
     taught = [
-        others.train(kind, data="mr", settings={"epochs": 3, "depth": depth}, out=place)
+        commands.train(kind, data="mr", settings={"epochs": 3, "depth": depth}, out=place)
         for (kind, depth), place in places.items()
     ]
     look = order(

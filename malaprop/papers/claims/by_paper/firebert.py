@@ -8,7 +8,7 @@ from pathlib import Path
 from malaprop.core.errors import RecordError
 from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord
 from malaprop.frame.records.intervals import above, gap_text, short, worst
-from malaprop.papers.claims.books import others
+from malaprop.papers.claims.by_paper import commands
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need
 
@@ -178,8 +178,8 @@ def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: boo
         name=name,
         does={
             "full": (
-                others.train("BERT", data=data, settings=tuned, out="{here}/plain"),
-                others.harden(
+                commands.train("BERT", data=data, settings=tuned, out="{here}/plain"),
+                commands.harden(
                     f"fact:ranker={{here}}/plain:{fact}", model="BERT", data=data, settings=tuned, out="{here}/fact"
                 ),
                 order(

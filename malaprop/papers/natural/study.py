@@ -13,7 +13,7 @@ from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_op
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import SEVERAL
-from malaprop.papers.natural.study.common import (
+from malaprop.papers.natural.latent_tasks import (
     ABOUT,
     GENERATOR,
     GROUND,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.outputs import RunFolder
     from malaprop.frame.tasks.task import Inputs, Share, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
+    from malaprop.papers.natural.image_study import ImageDomain
     from malaprop.papers.natural.record import NaturalRecord, SweepDot
-    from malaprop.papers.natural.study.images import ImageDomain
 
 _JUDGE = (
     "Of images: a classifier that no search asks and that labels adversaries: auto (if not given), none, or a victim."
@@ -172,7 +172,7 @@ class NaturalSweep:
 
     @cached_property
     def domain(self) -> ImageDomain:
-        from malaprop.papers.natural.study.images import ImageDomain
+        from malaprop.papers.natural.image_study import ImageDomain
 
         return ImageDomain(asked=self.latent, judge="none", compares=True, small=self.where.is_cpu)
 

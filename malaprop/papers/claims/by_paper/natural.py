@@ -10,7 +10,7 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.frame.records.intervals import HALF, NOTHING, Estimate, above, average, gap_text, short, sign, worst
 from malaprop.frame.records.summary import Rate
-from malaprop.papers.claims.books import others, translators
+from malaprop.papers.claims.by_paper import commands, translators
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need
 from malaprop.papers.natural.record import NaturalRecord, SearchPair, SweepDot, Tried, VictimPair
@@ -286,13 +286,13 @@ def _sizes(small: Doing, full: Doing) -> dict[str, tuple[Doing, ...]]:
 
 def _teach(size: str, *, plain: bool) -> Doing:
     settings = {**_ARAE[size], **({"plain": True} if plain else {})}
-    return others.train("arae", data=_SENTENCES[size], settings=settings, out="{here}/model")
+    return commands.train("arae", data=_SENTENCES[size], settings=settings, out="{here}/model")
 
 
 def _train_victims(size: str) -> tuple[Doing, ...]:
     """Classifiers of the very pairs: by name alone they would be trained on the packaged reviews."""
     names, _ = _JUDGED[size]
-    return tuple(others.train(one, data=_SENTENCES[size], settings={}, out=f"{{here}}/{one}") for one in names)
+    return tuple(commands.train(one, data=_SENTENCES[size], settings={}, out=f"{{here}}/{one}") for one in names)
 
 
 def _compare(size: str, name: str, *, fewer: int = 0, **more: Any) -> Doing:
@@ -306,7 +306,7 @@ def _compare(size: str, name: str, *, fewer: int = 0, **more: Any) -> Doing:
 
 def _probe(size: str) -> tuple[Doing, ...]:
     generator = "{here}/arae" if size == "small" else "{root}/sentences/arae-ours/model"
-    first = (others.train("arae", data="mr", settings=_ARAE[size], out=generator),) if size == "small" else ()
+    first = (commands.train("arae", data="mr", settings=_ARAE[size], out=generator),) if size == "small" else ()
     return (
         *first,
         *(
@@ -326,8 +326,8 @@ LATENT = Paper(
         ClaimStep(
             name="natural/wgan",
             does=_sizes(
-                others.train("wgan", settings=_WGAN, out="{here}/model"),
-                others.train("wgan", settings=_WGAN_FULL, out="{here}/model", **_FULL),
+                commands.train("wgan", settings=_WGAN, out="{here}/model"),
+                commands.train("wgan", settings=_WGAN_FULL, out="{here}/model", **_FULL),
             ),
             about={"small": _DIGITS, "full": "all of MNIST"},
         ),

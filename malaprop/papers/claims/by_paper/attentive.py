@@ -12,8 +12,8 @@ from malaprop.features.translation.record import TranslationRecord, TranslationR
 from malaprop.frame.records.intervals import above, differ, gap_text, short, sign, worst
 from malaprop.frame.records.summary import Rate
 from malaprop.papers.attentive.oneword_record import OneWordRecord
-from malaprop.papers.claims.books import others, translators
-from malaprop.papers.claims.books.attending import (
+from malaprop.papers.claims.by_paper import commands, translators
+from malaprop.papers.claims.by_paper.attention_causes import (
     DEPTH,
     FINE_TUNED,
     FULL,
@@ -284,7 +284,7 @@ def _reviews(name: str, data: str, shown: str, **more: Any) -> ClaimStep:
         "study oneword", models=("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3"), data=data,
         set={"limit": LENGTH, "near": 8}, measure=("similarity", *_READABLE), **FULL, **more,
     )  # fmt: skip
-    tuned = others.train("BERT", data=data, settings=FINE_TUNED, out="{here}/start/BERT")
+    tuned = commands.train("BERT", data=data, settings=FINE_TUNED, out="{here}/start/BERT")
     about = f"an LSTM, MiniLM, all of it fine-tuned, and a Transformer on {shown}, {_READ}"
     return ClaimStep(name=name, does={"full": (tuned, study)}, about={"full": about})
 
@@ -299,7 +299,7 @@ def _beside_mpnet(base: str, data: str, shown: str) -> ClaimStep:
         "models": (f"{{root}}/{base}/models/BiLSTM-Attention", "{here}/start/MPNet"), "data": data, "set": {"near": 8},
         **FULL,
     }  # fmt: skip
-    tuned = others.train("MPNet", data=data, settings=FINE_TUNED, out="{here}/start/MPNet")
+    tuned = commands.train("MPNet", data=data, settings=FINE_TUNED, out="{here}/start/MPNet")
     studies = (order("study oneword", recipes=recipes, **both) for recipes in _BEFORE)
     about = f"the same LSTM beside MPNet, all of it fine-tuned, on {shown}, {_READ}"
     return ClaimStep(name=f"{base}-mpnet", does={"full": (tuned, *studies)}, about={"full": about}, needs=(base,))
@@ -352,7 +352,7 @@ ATTENTIVE = Paper(
                     ),
                 ),
                 "full": (
-                    others.train("BERT", data="mnli", settings=FINE_TUNED, out="{here}/start/BERT"),
+                    commands.train("BERT", data="mnli", settings=FINE_TUNED, out="{here}/start/BERT"),
                     order(
                         "study oneword",
                         models=("Pair-BiLSTM-Attention", "{here}/start/BERT", "Pair-Transformer"),

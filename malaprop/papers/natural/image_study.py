@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError
 from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, Skipped
 from malaprop.frame.tasks.task import Task
+from malaprop.papers.natural.latent_tasks import FGSM, GENERATOR, GROUND, Latent, LatentJob, describe_run, order_lines
 from malaprop.papers.natural.record import Find, ImageFigures, NaturalRecord, Tried
-from malaprop.papers.natural.study.common import FGSM, GENERATOR, GROUND, Latent, LatentJob, describe_run, order_lines
 
 if TYPE_CHECKING:
     from malaprop.data.images import ImageSet
@@ -116,8 +116,8 @@ class ImageDomain:
         from malaprop.assets.folders import cache_root
         from malaprop.papers.natural.models.image_victim import CARD as VICTIM_CARD
         from malaprop.papers.natural.models.image_victim import KINDS
-        from malaprop.papers.natural.models.imageplan import KINDS as GENERATORS
         from malaprop.papers.natural.models.images import CARD
+        from malaprop.papers.natural.models.training import KINDS as GENERATORS
 
         mark, seed, root = self.load("train").fingerprint, self.asked.seed, cache_root()
         for name, spec in models.items():
@@ -139,7 +139,7 @@ class ImageDomain:
 
     def train_generator(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.generators import train_on
-        from malaprop.papers.natural.models.imageplan import ImagePlan
+        from malaprop.papers.natural.models.training import ImagePlan
 
         kind: Any = self.generator
         plan = ImagePlan(kind=kind, **({**_SMALL, **_STEPS[kind]} if self.small else {}))

@@ -9,7 +9,7 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.frame.records.intervals import HALF, above, falling, gap_text, points, short, sign, worst
 from malaprop.frame.records.summary import Rate
-from malaprop.papers.claims.books import others
+from malaprop.papers.claims.by_paper import commands
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import count_outcomes, need
 from malaprop.papers.hotflip.record import Hardened, HotFlipChange, HotFlipRecord
@@ -258,7 +258,7 @@ def _flip_little() -> Doing:
 
 
 def _teach(data: str) -> Doing:
-    return others.train("CNN-W-GloVe-1", data=data, out="{here}/model")
+    return commands.train("CNN-W-GloVe-1", data=data, out="{here}/model")
 
 
 def _flip_words(size: str, **settings: Any) -> Doing:

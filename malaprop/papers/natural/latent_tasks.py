@@ -288,12 +288,12 @@ def choose_domain(
             raise SettingError(f"{option} {value} {why}; leave it out")
 
     if latent.is_images:
-        from malaprop.papers.natural.study.images import ImageDomain
+        from malaprop.papers.natural.image_study import ImageDomain
 
         refuse("--labels", ",".join(labels), "names labels of texts, and --data holds images")
         refuse("--probe", probe, "asks a translator of texts, and --data holds images")
         return ImageDomain(asked=latent, judge=judge or "auto", compares=compares, small=where.is_cpu)
-    from malaprop.papers.natural.study.texts import TextDomain
+    from malaprop.papers.natural.text_study import TextDomain
 
     refuse("--judge", judge, "is of images, and --data holds texts")
     return TextDomain(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from malaprop.papers.claims.books import others
+from malaprop.papers.claims.by_paper import commands
 from malaprop.papers.claims.claim import ClaimStep
 
 PAIRS = {"small": "eng-fra", "full": "multi30k"}
@@ -42,7 +42,7 @@ TRAINED = tuple(
     ClaimStep(
         name=step(name),
         does={
-            size: (others.train(f"nmt-{name}", data=data, settings=_SETTINGS[size][name], out="{here}/model"),)
+            size: (commands.train(f"nmt-{name}", data=data, settings=_SETTINGS[size][name], out="{here}/model"),)
             for size, data in PAIRS.items()
         },
         about=ABOUT,

@@ -12,7 +12,7 @@ from typing import Any
 from malaprop.frame.records.intervals import above, gap_text, pool, short
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.records.trained import TrainedRecord
-from malaprop.papers.claims.books import others
+from malaprop.papers.claims.by_paper import commands
 from malaprop.papers.claims.claim import ClaimStep, order
 from malaprop.papers.universal.record import Traits, TransferRecord
 
@@ -60,7 +60,7 @@ def _vary_own() -> ClaimStep:
             "transfer", victims=(*_BESIDE, _ELMO), zoo="{here}/models", train_set={**learns, "words": 0},
             out="{here}/without", **both,
         ),
-        others.train(_ELMO, data="mr-full", settings=learns, out=f"{{here}}/own/{_ELMO}"),
+        commands.train(_ELMO, data="mr-full", settings=learns, out=f"{{here}}/own/{_ELMO}"),
         order("transfer", victims=(*beside, f"{{here}}/own/{_ELMO}"), out="{here}/with", **both),
     )  # fmt: skip
     about = f"{len(_BESIDE) + 1} CNNs of {_EPOCHS} epochs, {_TEXTS} texts, MR"

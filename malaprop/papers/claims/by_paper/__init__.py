@@ -1,0 +1,12 @@
+"""The five papers."""
+
+from __future__ import annotations
+
+from malaprop.papers.claims.by_paper.attentive import ATTENTIVE
+from malaprop.papers.claims.by_paper.firebert import FIREBERT
+from malaprop.papers.claims.by_paper.hotflip import FLIPS
+from malaprop.papers.claims.by_paper.natural import LATENT
+from malaprop.papers.claims.by_paper.universal import UNIVERSAL
+from malaprop.papers.claims.claim import Paper
+
+PAPERS: tuple[Paper, ...] = (UNIVERSAL, ATTENTIVE, LATENT, FIREBERT, FLIPS)

@@ -1,1 +1,0 @@
-"""The commands of natural adversaries: settings, tasks, and what they add up to."""
