@@ -5,8 +5,8 @@ Cho-Jui Hsieh. ACL 2019.
 
 The paper changes one word of a text and compares models with self-attention to recurrent ones. The word is the most or
 least attended one, or the one whose replacement hurts most (greedy select); an embedding constraint prefers
-replacements with near vectors. It follows how the change moves attention and states, and its Theorem 1 bounds the change of a
-self-attention layer's output. Its experiments on translation are in `malaprop.features.translation`.
+replacements with near vectors. It follows how the change moves attention and states, and its Theorem 1 bounds
+how far the scores of a self-attention layer move. Its translation experiments are in `malaprop.features.translation`.
 
 - One-word attacks: `oneword_study.py` (`malaprop study oneword`) runs them, `oneword.py` computes the figures and the
   quality of texts, `oneword_record.py` keeps them, `oneword_report.py` shows them beside the paper's tables.

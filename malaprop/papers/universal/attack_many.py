@@ -1,4 +1,4 @@
-"""Several victims attacked in one loop: while the device works for one, the host advances the attacks on another."""
+"""Attack several victims in one loop: while the device works for one, the host advances the attacks on another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUTED = ("victim", "verify")
 
 
 class Source(NamedTuple):
-    """A victim and what of it is to be attacked; labels are in its own terms."""
+    """A victim and the examples to attack it on, with labels as the victim numbers them."""
 
     victim: Victim
     examples: Sequence[Example]
@@ -34,13 +34,13 @@ class Source(NamedTuple):
 def attack_together(
     attack: Attack, sources: Sequence[Source], *, seed: int = 0, width: int = 256, lanes: int = 1
 ) -> Iterator[tuple[int, Outcome]]:
-    """(number of the source, outcome) as the attacks end; the same outcomes as for each source alone.
+    """Yield (number of the source, outcome) as the attacks end; outcomes are the same as for each source alone.
 
     `width` examples of each source are in flight.
     """
     for source in sources:
         check(attack.name, attack.needs, source.victim.name, source.victim.offers)
-    if len(sources) == 1 or attack.wants:  # what asks for more than answers goes by the ordinary road
+    if len(sources) == 1 or attack.wants:  # an attack that needs more than answers runs on one victim at a time
         for number, source in enumerate(sources):
             for found in run(attack, source.victim, source.examples, seed=seed, width=width, lanes=lanes):
                 yield number, found
@@ -60,7 +60,7 @@ def _part(
     width: int,
     lanes: int,
 ) -> Iterator[tuple[int, Outcome]]:
-    """All sources share one table, so that candidates and tags of a word are looked up once for all of them."""
+    """Attack one stretch of examples of all sources; they share one table, so each word is looked up once."""
     table = Words()
     began: dict[int, float] = {}
     known = {**services[0], **{name: Router([each[name] for each in services]) for name in _ROUTED}}
@@ -82,7 +82,7 @@ def _part(
 
 
 class Router:
-    """One service in front of each source's own: all of them begin before any is waited for."""
+    """A service that passes each ask to the service of its source; all begin before any is waited for."""
 
     def __init__(self, services: Sequence[Service]) -> None:
         self.services = services

@@ -1,4 +1,4 @@
-"""Models of the zoo that a study trains to the cache, once for all studies that use them."""
+"""Train the zoo models of a study to the cache, once for all studies that use them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_homes(
     label: str | None = None,
     training: Mapping[str, Any] | None = None,
 ) -> dict[str, Path]:
-    """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
+    """Return the cache folder of each zoo model by its name (`NAME#2` too), whether it is trained yet or not."""
     if not names:
         return {}
     from malaprop.zoo import names as zoo
@@ -37,7 +37,7 @@ def find_homes(
 
 @lru_cache(maxsize=2)
 def read_parts(data: str, text: str | None, label: str | None) -> Splits:
-    """What models are trained on."""
+    """Read a dataset and split it into the parts that models are trained, validated and tested on."""
     from malaprop.data.base import load
     from malaprop.training.splits import splits
 
@@ -54,7 +54,10 @@ def train_task(
     label: str | None = None,
     training: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Trains a model of the zoo to its folder, unless it is there, with the settings of `training` that it has."""
+    """Return the task that trains a zoo model to its folder; settings of `training` that it does not have are left out.
+
+    A model that is there already is not trained again.
+    """
     from malaprop.frame.tasks.outputs import OwnFolder
     from malaprop.frame.tasks.task import Task
 
@@ -72,7 +75,7 @@ def train_model(
     desk: WorkerContext,
     inputs: Inputs,
 ) -> Iterator[Any]:
-    """The work of such a task; two studies that want the same model train it once."""
+    """Train one zoo model, the work of `train_task`; two studies that want the same model train it once."""
     from malaprop.assets.folders import locked
     from malaprop.frame.study.shared_tasks import settings_of
     from malaprop.frame.tasks.outputs import Note
@@ -97,7 +100,7 @@ def train_model(
 
 
 class Roster:
-    """The victims of a study as typed, each with what is loaded: of a name of the zoo its folder in the cache."""
+    """The victims of a study: which of them are zoo models to be trained, and what is loaded for each."""
 
     def __init__(self, specs: Sequence[Any], train_data: str) -> None:
         from malaprop.frame.study.shared_tasks import is_trained_here
@@ -112,14 +115,14 @@ class Roster:
             yield train_task(f"models/{spec}", spec, home, self.train_data)
 
     def load_from(self, spec: Any) -> Any:
-        """What is loaded for a victim."""
+        """Return what is loaded for a victim: the cache folder of a zoo name, else the victim as it was given."""
         return str(self.homes[spec]) if spec in self.homes else spec
 
     def behind(self, *specs: Any) -> tuple[str, ...]:
-        """The tasks that train these."""
+        """Return the names of the tasks that train these victims; empty where none is trained here."""
         return tuple(f"models/{spec}" for spec in specs if spec in self.homes)
 
     @property
     def victims(self) -> Mapping[str, Any]:
-        """All of them, by their places."""
+        """What is loaded for each victim, by the name that tasks give it ("victim 0", "victim 1", ...)."""
         return {f"victim {number}": self.load_from(spec) for number, spec in enumerate(self.specs)}

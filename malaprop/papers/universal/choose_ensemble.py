@@ -25,12 +25,12 @@ SIZES = range(2, len(ADDED) + 1)
 
 
 def expert(size: int) -> tuple[str, ...] | None:
-    """The expert's list of that size; None beyond the table."""
+    """Return the expert's ensemble of a size (Table 8); None for a size that the table does not have."""
     return ADDED[:size] if size in SIZES else None
 
 
 def missing(size: int, known: Collection[str]) -> tuple[str, ...]:
-    """Of the expert's list, those that are not at hand."""
+    """Return the members of the expert's ensemble that are not among `known`."""
     return tuple(name for name in expert(size) or () if name not in known)
 
 
@@ -46,7 +46,7 @@ def fitness(rates: Doubles, ensembles: Ints) -> Doubles:
 
 
 def _pick_best(ensembles: Ints, values: Doubles) -> tuple[int, ...]:
-    """The best row; of equal ones the first in the order of the models."""
+    """Return the row of largest value; of rows with equal values the first in the order of the models."""
     top = ensembles[values >= values.max() - 1e-12]
     return min(tuple(sorted(row)) for row in top.tolist())
 
@@ -72,7 +72,7 @@ class GeneticChoice:
             )
 
     def choose(self, rates: Doubles, size: int, *, seed: int = 0) -> tuple[int, ...]:
-        """The best ensemble of the last generation."""
+        """Run the genetic algorithm and return the best ensemble of the last generation."""
         many = _check(rates, size)
         rng = generator(seed, "ensemble", str(size))
         crowd = np.stack([rng.permutation(many)[:size] for _ in range(self.population)])
@@ -95,7 +95,7 @@ class GeneticChoice:
 
 
 def greedy(rates: Doubles, size: int) -> tuple[int, ...]:
-    """One model after the other, each the one that adds most; of equal ones the first."""
+    """Add one model at a time, each time the one that raises the fitness most; of equal ones the first."""
     many = _check(rates, size)
     held: list[int] = []
     for _ in range(size):
@@ -106,7 +106,7 @@ def greedy(rates: Doubles, size: int) -> tuple[int, ...]:
 
 
 def exact(rates: Doubles, size: int, *, most: int = EXACT) -> tuple[int, ...] | None:
-    """The best of all subsets, by branch and bound; None where that takes more than `most` steps.
+    """Return the best of all subsets, by branch and bound; None if that takes more than `most` steps.
 
     What a model adds only shrinks as others join (the mean of maxima is submodular), so no ensemble that begins with
     some members is better than these and the largest of what each of the rest would add to them.

@@ -1,4 +1,4 @@
-"""malaprop ensemble: which models, attacked together, give texts that carry over furthest?"""
+"""malaprop ensemble: search for the models that, attacked together, give the texts that transfer furthest."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class EnsembleSearch:
         self.entrants()
 
     def choice(self, seed: int) -> EnsembleChoice:
-        """How ensembles are chosen; the study's seed is taken where none is given."""
+        """Return how ensembles are chosen; `seed` is used where the user gave none."""
         from malaprop.papers.universal.choose_ensemble import GeneticChoice
         from malaprop.papers.universal.ensembles import EnsembleChoice
 
@@ -81,7 +81,7 @@ class EnsembleSearch:
 
     @property
     def matrix(self) -> TransferRecord:
-        """What the transfer study found."""
+        """The record of the transfer study."""
         from malaprop.papers.universal.record import TransferRecord
 
         record = TransferRecord.read(self.source)
@@ -91,7 +91,7 @@ class EnsembleSearch:
 
     @property
     def transfer(self) -> Transfer:
-        """The study's settings: of its study.toml, or, of a folder from before there was one, of its record."""
+        """The settings of the transfer study, from its study.toml, or from its record where there is no such file."""
         from malaprop.frame.study.commands import read_study
 
         if (self.source / STUDY).is_file():
@@ -103,7 +103,7 @@ class EnsembleSearch:
         return replace(found, base=False, width=self.width, where=self.where)
 
     def entrants(self) -> list[StudyModel]:
-        """The study's models in its order, loaded again by what was typed."""
+        """Return the models of the transfer study in its order, found again by the names that the user typed."""
         record = self.matrix
         by_name = {entrant.name: entrant for entrant in self.transfer.entrants()}
         for model in record.models:
@@ -115,7 +115,7 @@ class EnsembleSearch:
         return [by_name[model.name] for model in record.models]
 
     def teams(self, record: TransferRecord) -> list[SourceGroup]:
-        """The ensembles that are chosen, each once; those that take longest to attack come first."""
+        """Return the chosen ensembles, each once; those that take longest to attack come first."""
         from malaprop.papers.universal.ensembles import key_of, pick
         from malaprop.papers.universal.study_models import weigh_traits
 
@@ -141,7 +141,7 @@ class EnsembleSearch:
         yield from campaign.answer_tasks(answers, drawn, entrants, {})
 
     def _places(self, teams: list[SourceGroup]) -> tuple[str, str]:
-        """Where the texts of just these ensembles are, and what models say of them."""
+        """Return the folders of the sampled texts of these ensembles, and of the models' answers to them."""
         key = blake2b(" ".join(sorted(team.folder for team in teams)).encode(), digest_size=5).hexdigest()
         return f"ensembles/drawn/{key}", f"ensembles/answers/{key}"
 
@@ -179,7 +179,7 @@ class EnsembleSearch:
 
 
 def _read_settings(record: TransferRecord) -> Transfer:
-    """The settings of a study as its record keeps them."""
+    """Rebuild the settings of a transfer study from its record."""
     columns = record.columns
     labels = columns.get("labels") or ""
     return Transfer(

@@ -1,4 +1,4 @@
-"""Ensembles chosen from a transfer matrix, attacked for real, and tried on the models outside them (Figure 1)."""
+"""Choose ensembles from a transfer matrix, and compute how far their adversarial texts transfer (Figure 1)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EnsembleChoice:
 
 
 class Pick(NamedTuple):
-    """An ensemble on paper: members are numbers of the study's models, in its order."""
+    """A chosen ensemble before it is attacked: members are places in the study's list of models."""
 
     size: int
     how: str
@@ -52,7 +52,7 @@ class Pick(NamedTuple):
 
 
 def pick(record: TransferRecord, choice: EnsembleChoice) -> tuple[list[Pick], tuple[int, ...], list[str]]:
-    """The ensembles, the models that no choice saw, and what could not be chosen."""
+    """Choose the ensembles; also return the models held out from every choice, and notes on choices that failed."""
     rates = Matrix.from_record(record).rates
     names = [model.name for model in record.models]
     usable = [i for i, model in enumerate(record.models) if model.drawn]
@@ -117,8 +117,7 @@ def _experts(size: int, names: Sequence[str], notes: list[str]) -> tuple[int, ..
 def gather(
     record: TransferRecord, choice: EnsembleChoice, found: SampledTexts, verdicts: Mapping[str, Verdicts]
 ) -> EnsemblesRecord:
-    """The record of the ensembles that are chosen, from what was drawn of each, by its folder's name, and what the
-    study's models say of it."""
+    """Build the record of the chosen ensembles from their sampled successes, by folder, and the models' answers."""
     picks, unseen, notes = pick(record, choice)
     names = [model.name for model in record.models]
     if unseen:
@@ -148,7 +147,7 @@ def gather(
 def _fell_short(
     team: str, mine: SampledSuccesses, grid: _Grid | None, members: Sequence[int], names: Sequence[str]
 ) -> list[str]:
-    """What a reader must know of an ensemble that could not be attacked on all texts, or tried on all models."""
+    """Note where an ensemble has no success, ended in errors, or was not answered by some model."""
     out = [] if grid is not None else [f"{team}: the attack broke no text"]
     if mine.counts["error"]:
         out.append(f"{team}: {mine.counts['error']} texts ended in an error ({mine.reason})")
@@ -164,13 +163,13 @@ def _names(picked: Pick, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def key_of(members: Sequence[int], names: Sequence[str]) -> str:
-    """The name of an ensemble's folder: its size and a hash of its members."""
+    """Return the name of an ensemble's folder: its size and a hash of its members."""
     whole = "+".join(sorted(names[i] for i in members))
     return f"{len(members)}-{blake2b(whole.encode(), digest_size=5).hexdigest()}"
 
 
 class _Grid(NamedTuple):
-    """[text, model]: was it answered, was that wrong?"""
+    """Two tables [text, model] of 0 and 1: whether the model answered the text, and whether the answer was wrong."""
 
     answered: Ints
     wrong: Ints
@@ -182,9 +181,9 @@ def _grid(mine: SampledSuccesses, names: Sequence[str], verdicts: Mapping[str, V
 
 
 def _resample(grid: _Grid, targets: Sequence[int], seed: int, whose: str = "") -> tuple[float, Doubles]:
-    """The mean over targets of their rates, and that mean with texts and targets drawn again, both at once.
+    """Return the mean of the targets' rates, and that mean over bootstrap samples of texts and targets together.
 
-    The same targets are drawn for all; texts by `whose` they are, for successes of two ensembles are not the same.
+    All ensembles share the samples of targets; texts are sampled for each ensemble (`whose`), as successes differ.
     """
     what = ",".join(map(str, targets))
     answered, wrong = (part[:, list(targets)].astype(float) for part in grid)
@@ -249,7 +248,7 @@ def _difference(value: float, resampled: Doubles) -> Estimate:
 
 
 def _contrasts(picks: Sequence[Pick], names: Sequence[str], grids: Mapping[str, _Grid], seed: int) -> list[Contrast]:
-    """The genetic ensemble against every other of its size; the same ensemble is no contrast."""
+    """Compare the genetic ensemble with every other one of its size; identical ensembles are left out."""
     out = []
     for one in (p for p in picks if p.how == "genetic"):
         for two in (p for p in picks if p.size == one.size and p.members != one.members):

@@ -14,7 +14,7 @@ FILE = "ensembles.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenEnsemble:
-    """One ensemble. `fitness` is what the choice went by; the rest was measured by attacking the ensemble itself.
+    """One ensemble. `fitness` is computed from the transfer matrix; the rest was measured by attacking the ensemble.
 
     `hits` of `totals` texts are wrong for each model of the study, None for members. `outside` is the mean over models
     that are no members, `common` over those in none of the ensembles of that size, `unseen` over those that the choice
@@ -41,7 +41,7 @@ class ChosenEnsemble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """How much further the first choice carries than the second, over models outside both."""
+    """The difference in transfer rate between two ensembles, over models outside both."""
 
     size: int
     first: str

@@ -1,4 +1,4 @@
-"""The part of the page that shows ensembles: how far their adversarial texts carry, by size and by who chose them."""
+"""The section of the report on ensembles: how far their adversarial texts transfer, by size and way of choice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLE = "Ensembles"
 
 
 def teams(found: Sequence[EnsemblesRecord]) -> Markup:
-    """A card for each record; nothing where there is none."""
+    """Return a card for each record."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
@@ -31,7 +31,7 @@ def _card(record: EnsemblesRecord, number: int) -> Markup:
 
 
 def curves(record: EnsemblesRecord) -> dict[str, list[tuple[int, Estimate]]]:
-    """By who chose: size and mean rate on models outside."""
+    """Return for each way of choice the sizes and the mean rates on models outside the ensemble."""
     out: dict[str, list[tuple[int, Estimate]]] = {}
     for chosen in record.chosen:
         if chosen.outside is not None:
@@ -66,7 +66,7 @@ def _show(value: Estimate | None) -> str:
 
 
 def rows(record: EnsemblesRecord) -> list[tuple[str, ...]]:
-    """One line an ensemble: size, choice, members, fitness, success, what was tried, and its rates."""
+    """Return a table row for each ensemble: size, choice, members, fitness, success, texts tried, and rates."""
     return [_row(chosen, bool(record.unseen)) for chosen in record.chosen]
 
 
@@ -110,7 +110,7 @@ def _contrasts(record: EnsemblesRecord) -> Markup:
 
 
 def terminal(record: EnsemblesRecord) -> str:
-    """A line an ensemble, its members, and the two lines of reference."""
+    """Return the table for the terminal: a line for each ensemble, its members, and the two reference rates."""
     held = ("on what no choice saw",) if record.unseen else ()
     names = ("size, chosen by", "fitness", "success", "tried", "rate outside (95%)", *held)
     found = rows(record)

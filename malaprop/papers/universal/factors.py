@@ -1,4 +1,5 @@
-"""Which trait of a model decides whether an attack carries over: one is varied, the others stay (Table 2)."""
+"""What decides whether an attack transfers: pairs of models that differ in one trait (Table 2), and the mean rates
+between classes of models by architecture (Table 3) and by input form and embedding (Table 4)."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ TABLES: dict[str, tuple[Callable[[Traits], str], tuple[str, ...]]] = {
 
 
 def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResamples) -> tuple[ClassTable, ...]:
-    """Both tables over the classes that these models fill; one class alone makes no table.
+    """Return Tables 3 and 4 over the classes that these models fill; a table needs two classes or more.
 
     As in the paper a class's mean to itself takes in the base rates on the diagonal, where they are known.
     """
@@ -115,7 +116,7 @@ FACTORS: dict[str, tuple[Alike, str]] = {
 
 
 def pairs(traits: Sequence[Traits | None], alike: Alike) -> tuple[Ints, Ints]:
-    """Sources and targets that differ in one trait; the three that are fine-tuned have no counterpart in any."""
+    """Return the sources and targets that differ in one trait alone; fine-tuned models have no such counterpart."""
     found = [
         (s, t)
         for s, a in enumerate(traits)
@@ -127,7 +128,7 @@ def pairs(traits: Sequence[Traits | None], alike: Alike) -> tuple[Ints, Ints]:
 
 
 def _find_known(matrix: Matrix, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
-    """Those that were tried, to targets with a base rate."""
+    """Keep the pairs that were tried and whose target has a base rate."""
     kept = np.isfinite(matrix.rates[sources, targets]) & np.isfinite(matrix.base[targets])
     return sources[kept], targets[kept]
 

@@ -1,4 +1,4 @@
-"""Matrix: how many adversarial texts of each source each target gets wrong."""
+"""The transfer matrix: how many adversarial texts of each source each target gets wrong, with intervals."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class ModelResamples:
 
 
 def interval(value: float, resampled: Doubles, error: float = 0.0) -> Estimate:
-    """The value between the 2.5% and 97.5% points of its resamples, widened by the standard error of its counts.
+    """Return the value with the 2.5% and 97.5% points of its resamples, widened by the standard error of its counts.
 
-    Few models leave little to draw from, and two of them nothing: the counts alone then say how sure the value is.
+    With two models all resamples are alike; the interval then rests on the counts alone.
     """
     known = resampled[np.isfinite(resampled)]
     ends = np.percentile(known, [2.5, 97.5]) if len(known) else (value, value)
@@ -49,14 +49,14 @@ def interval(value: float, resampled: Doubles, error: float = 0.0) -> Estimate:
 
 
 def standard_error(sources: Ints, deviations: Doubles) -> float:
-    """Of a mean over pairs; what one source's texts say of several targets is taken to go wrong together."""
+    """Return the standard error of a mean over pairs; errors of pairs with one source are taken as correlated."""
     sums = np.bincount(sources, deviations)
     return float(np.sqrt((sums**2).sum()) / max(1, len(sources)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """Counts [source, target]; a total of 0 where nothing was tried.
+    """The counts [source, target] of a transfer study; a total is 0 where nothing was tried.
 
     The diagonal holds base rates: each model's second, trained from another seed, stands there as the target.
     """
@@ -77,22 +77,22 @@ class Matrix:
 
     @property
     def rates(self) -> Doubles:
-        """Between 0 and 1; nan where nothing was tried."""
+        """Transfer rates [source, target] between 0 and 1; nan where nothing was tried."""
         return np.where(self.totals > 0, self.hits / np.maximum(self.totals, 1), np.nan)
 
     @property
     def base(self) -> Doubles:
-        """Of each model the rate from one of its seeds to the other."""
+        """The base rate of each model: the transfer rate between two models of the same kind with different seeds."""
         return np.asarray(np.diagonal(self.rates))
 
     @property
     def deviations(self) -> Doubles:
-        """Standard errors of the rates from their counts; a hit and a miss are added, so that no rate is sure."""
+        """Standard errors of the rates from their counts; one hit and one miss are added, so that no error is 0."""
         shares = np.clip((self.hits + 1) / (self.totals + 2), 0, 1)
         return np.sqrt(shares * (1 - shares) / np.maximum(self.totals, 1))
 
     def base_mean(self, draws: ModelResamples) -> Estimate | None:
-        """The upper line of Figure 1."""
+        """Return the mean base rate, the upper line of Figure 1; None if no model has one."""
         known = np.flatnonzero(np.isfinite(self.base))
         if not len(known):
             return None
@@ -103,12 +103,12 @@ class Matrix:
         return interval(float(self.base[known].mean()), resampled, error)
 
     def pairs_mean(self, draws: ModelResamples) -> Estimate | None:
-        """The lower line of Figure 1: over all pairs of two models."""
+        """Return the mean rate over all pairs of two different models, the lower line of Figure 1."""
         sources, targets = np.nonzero(np.isfinite(self.rates) & ~np.eye(len(self), dtype=bool))
         return self.mean(sources, targets, draws) if len(sources) else None
 
     def mean(self, sources: Ints, targets: Ints, draws: ModelResamples) -> Estimate:
-        """The mean rate over these pairs."""
+        """Return the mean rate over these pairs, with its interval."""
         error = standard_error(sources, self.deviations[sources, targets])
         return draws.estimate(sources, targets, self.rates[sources, targets], error)
 

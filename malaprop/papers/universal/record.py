@@ -1,4 +1,4 @@
-"""The record of a transfer study: who was attacked, what carried over to whom, and what that adds up to."""
+"""The record of a transfer study: models, transfer counts, factors and class tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What is varied, one at a time."""
+    """The traits of a model that the paper varies one at a time."""
 
     architecture: str
     input: str
@@ -80,8 +80,10 @@ class ClassTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """`floor` seconds would plain forward passes take over all that was forwarded, `busy` the attacks took of all
-    processes together, `wall` by the clock."""
+    """What the attacks cost: `wall` seconds by the clock, `busy` seconds of all processes together.
+
+    `floor` is the time that plain forward passes over all forwarded texts would take.
+    """
 
     asked: int = 0
     forwarded: int = 0

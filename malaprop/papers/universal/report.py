@@ -1,4 +1,4 @@
-"""The part of the page that shows a transfer study: heat map, base rates, factors and classes."""
+"""The section of the report on a transfer study: heat map, base rates, factors and classes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _INK = 0.75  # of the strongest shade: numbers stay readable on it, in light and
 
 
 def transfers(found: Sequence[TransferRecord]) -> Markup:
-    """A card for each study; nothing where there is none."""
+    """Return a card for each study."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
 def headline(found: Sequence[TransferRecord]) -> Markup | None:
-    """How far attacks carry over in the first study, in one sentence."""
+    """Say in one sentence how often attacks transfer in the first study."""
     record = found[0]
     count = tag("strong", f"{record.recipe} on {len(record.models)} models")
     if record.pairs is None:
@@ -55,7 +55,7 @@ def _name(model: TransferModel) -> str:
 
 
 def heat_map(record: TransferRecord) -> Markup:
-    """Figure 3: sources down, targets across, in the order of the paper's numbers."""
+    """Draw Figure 3: sources down, targets across, in the order of the paper's numbers."""
     many = len(record.models)
     numbered = many <= _NUMBERED
     cell, size = (38, 12) if numbered else (14, 8)
@@ -75,7 +75,7 @@ def heat_map(record: TransferRecord) -> Markup:
 
 
 def _scale(record: TransferRecord, numbered: bool) -> Callable[[float], float]:
-    """How dark a rate is: numbers in cells must stay readable; without them all of the ink tells rates apart."""
+    """Return the shade of a rate: light enough to read numbers on, or the full scale where cells have no numbers."""
     many = range(len(record.models))
     found = [rate.value for s in many for t in many if (rate := record.rate(s, t))]
     most = max(found, default=1.0) or 1.0
@@ -184,7 +184,7 @@ def _models(record: TransferRecord) -> Markup:
 
 
 def speed_line(speed: Speed) -> str:
-    """What the attacks cost, in one sentence; empty where all had been done before."""
+    """Say in one sentence what the attacks cost; empty if none ran."""
     if not speed.wall:
         return ""
     share = f"{speed.floor / speed.busy:.2f}" if speed.busy else "n/a"
@@ -202,7 +202,7 @@ def _speed(speed: Speed) -> Markup:
 
 
 def terminal(record: TransferRecord) -> str:
-    """Matrix, where it fits, factors, classes and speed."""
+    """Return the text for the terminal: the matrix where it fits, factors, classes and speed."""
     parts = []
     if len(record.models) <= _WIDEST:
         names = [f"[{at}]" for at in range(1, len(record.models) + 1)]
@@ -234,7 +234,7 @@ def _brief(record: TransferRecord, s: int, t: int) -> str:
 
 
 def matrix_csv(record: TransferRecord) -> str:
-    """One line a pair that was tried; the diagonal names the second as the target."""
+    """Return matrix.csv: a line for each pair that was tried; on the diagonal the target is the model's second."""
     file = io.StringIO(newline="")
     sheet = csv.writer(file)
     sheet.writerow(_COLUMNS)

@@ -1,4 +1,7 @@
-"""Drawn: the successes of each source that are tried on others; texts are numbered, so that each is asked once."""
+"""Draw the successes of each source, ask the other models about their texts, and compare the answers with the labels.
+
+Distinct texts are numbered, so that a model is asked about each of them once.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ _SAMPLE = 2048  # texts over which the plain forward is timed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The labels that a model gives, in its own terms, -1 where it could not answer; plain forwards a second."""
+    """The labels that one model gives to many texts, as it numbers them; -1 where it could not answer.
+
+    `forwards_a_second` is the speed of plain forward passes.
+    """
 
     labels: tuple[int, ...]
     seconds: float
@@ -36,7 +42,7 @@ class Answers:
 
 
 def ask(victim: Victim, texts: Sequence[Fields]) -> Answers:
-    """Puts all texts to a model, in large batches."""
+    """Ask a model for the labels of all texts, in large batches, and measure how fast it answers."""
     began = perf_counter()
     parts = [labels_of(victim, texts[at : at + _CHUNK]) for at in range(0, len(texts), _CHUNK)]
     seconds = perf_counter() - began
@@ -46,7 +52,7 @@ def ask(victim: Victim, texts: Sequence[Fields]) -> Answers:
 
 
 def labels_of(victim: Victim, texts: Sequence[Fields]) -> Ints:
-    """The label of each text by the victim's plain road; a text it fails on alone gets -1."""
+    """Return the label of each text by plain predictions; a text on which the victim fails even alone gets -1."""
     try:
         scores = victim.predict(texts)
         if scores.ndim != 2 or len(scores) != len(texts) or not np.isfinite(scores).all():
@@ -62,7 +68,7 @@ def labels_of(victim: Victim, texts: Sequence[Fields]) -> Ints:
 
 
 def _rate(victim: Victim, texts: Sequence[Fields], otherwise: float) -> float:
-    """Plain forwards a second over texts that lie ready as tokens; what reads strings is taken as it came."""
+    """Return the plain forward passes a second over tokenised texts; `otherwise` for a victim that reads strings."""
     from malaprop.models.victims.tokens import TokenVictim
 
     if not isinstance(victim, TokenVictim) or len(texts) < 2:
@@ -95,8 +101,10 @@ Turn = tuple[int, ...] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledSuccesses:
-    """Successes of one source drawn by the seed: numbers of their adversarial texts and originals, and their labels in
-    the data's terms."""
+    """The successes of one source that are tried on others: the numbers of their texts and originals, and their labels.
+
+    The seed decides which are drawn; labels are numbered as in the data.
+    """
 
     counts: dict[str, int]
     asked: int
@@ -116,20 +124,20 @@ class SampledSuccesses:
 
     @property
     def own(self) -> list[int]:
-        """The numbers of all its texts."""
+        """The numbers of all texts of this source, originals included."""
         return sorted({*self.texts, *self.originals})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledTexts:
-    """All distinct texts by their numbers, and what was drawn of each source."""
+    """All distinct texts by their numbers, and the sampled successes of each source."""
 
     texts: tuple[Fields, ...]
     sources: dict[str, SampledSuccesses]
 
 
 def draw_successes(folders: Mapping[str, Path], data: Dataset, *, wanted: int, seed: int) -> SampledTexts:
-    """At most `wanted` successes of each run, chosen by a hash of (seed, id)."""
+    """Draw at most `wanted` successes of each run, by a hash of (seed, id)."""
     numbers: dict[Fields, int] = {}
     sources = {name: _draw(folder, data, numbers, wanted, seed) for name, folder in folders.items()}
     return SampledTexts(texts=tuple(numbers), sources=sources)
@@ -157,13 +165,13 @@ def _draw(folder: Path, data: Dataset, numbers: dict[Fields, int], wanted: int, 
 
 
 def turn_of(about: About, data: Dataset) -> Turn:
-    """For each label of the data its number in the victim's terms; None where they are the same."""
+    """Return for each label of the data its number at the victim; None where both number labels alike."""
     found = None if data.ordered else turn(data.name, data.labels, about.label_names, data.present)
     return None if found is None else tuple(found)
 
 
 def check_labels(found: Mapping[str, About], data: Dataset) -> None:
-    """Refuses models that do not score the same labels, or not those of the data."""
+    """Raise if the models do not score the same labels, or not those of the data."""
     known = {
         name: about.labels - (find_rejected(about.label_names) >= 0)  # which no text of the data has
         for name, about in found.items()
@@ -185,7 +193,7 @@ def check_labels(found: Mapping[str, About], data: Dataset) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What one target says of all texts it was asked about."""
+    """The answers of one target to all texts that it was asked about."""
 
     labels: Ints  # [text], -1 where it was not asked or could not answer
     turn: Turn
@@ -193,13 +201,13 @@ class Verdicts:
 
     @classmethod
     def of(cls, answers: Answers, asked: Sequence[int] | None, many: int, about: About, data: Dataset) -> Verdicts:
-        """`asked`: the numbers of the texts, None for all of them."""
+        """Order answers by the numbers of the texts; `asked` are those numbers, None for all texts."""
         labels = np.full(many, -1, np.int64)
         labels[slice(None) if asked is None else list(asked)] = answers.labels
         return cls(labels, turn_of(about, data), find_rejected(about.label_names))
 
     def wrong(self, texts: Sequence[int], labels: Sequence[int]) -> tuple[Ints, Ints]:
-        """For each text whether it is answered, and whether that is wrong; labels are in the data's terms."""
+        """Return for each text whether it is answered and whether the answer is wrong; labels are the data's."""
         said = self.labels[list(texts)]
         given = np.asarray(labels, np.int64)
         true = given if self.turn is None else np.asarray(self.turn, np.int64)[given]
@@ -207,6 +215,6 @@ class Verdicts:
         return answered.astype(np.int64), (answered & (said != true)).astype(np.int64)
 
     def misled(self, texts: Sequence[int], labels: Sequence[int]) -> tuple[Ints, Ints]:
-        """The same of adversarial texts: one that is rejected has not misled it."""
+        """Return the same for adversarial texts, where rejecting a text does not count as wrong."""
         answered, wrong = self.wrong(texts, labels)
         return answered, wrong * (self.labels[list(texts)] != self.rejected)

@@ -85,7 +85,7 @@ class Transfer:
     saving: OutputOptions = OutputOptions()
 
     def check(self) -> None:
-        make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
+        make_attack(self.recipe, self.settings)  # raise on a wrong recipe name before models are looked up
         entrants = self.entrants()
         if self.training:
             from malaprop.zoo.names import parse
@@ -94,7 +94,7 @@ class Transfer:
             check_settings(self.training, [parse(one.spec)[0] for one in entrants if one.trains])
 
     def entrants(self) -> list[StudyModel]:
-        """The models, with their seconds."""
+        """Return the models of the study, each with its second."""
         from malaprop.papers.universal.study_models import choose_models
         from malaprop.zoo.names import name_with_seed, parse
 
@@ -182,7 +182,7 @@ class Transfer:
 
 
 def _speed_before(root: Path) -> Speed | None:
-    """Of a study that was attacked before tasks.jsonl kept what its work took."""
+    """Return the speed from the record of an earlier gather, for studies whose tasks.jsonl has no times."""
     from malaprop.papers.universal.record import TransferRecord
 
     try:
@@ -193,7 +193,7 @@ def _speed_before(root: Path) -> Speed | None:
 
 
 def _summary(record: TransferRecord) -> dict[str, Any]:
-    """The study in few values, for machines."""
+    """Return the main figures of the study as plain values, for `--json`."""
     speed = record.speed
     return {
         "recipe": record.recipe,
@@ -219,7 +219,7 @@ def transfer(  # noqa: PLR0913 - users set them by name
     base: bool = True, seed: int = 0, out: str | Path | None = None, jobs: int | None = None, device: str = "auto",
     **more: Any,
 ) -> Result:  # fmt: skip
-    """Attacks every victim and tries the adversarial texts on all the others.
+    """Attack every victim and try the adversarial texts on all the others.
 
     `victims` are names of the zoo, which are trained, folders, or whatever `mp.victim` takes; `attack` is a recipe's
     name or an attack (`recipe` is its old name); `data` is a name, a file, (text, label) pairs or a frame. Of each

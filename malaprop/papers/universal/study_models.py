@@ -1,4 +1,4 @@
-"""Entrants: the models of a study, what is known of each, and its second, trained from another seed."""
+"""The models of a transfer study: what is known of each, and its second, the same model trained from another seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Find = Callable[[Sequence[str]], Mapping[str, Path]]  # where models of the zoo 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyModel:
-    """`spec` is what the user typed; `thing` what is loaded: a folder, a name, or a victim itself."""
+    """One model of a study: `spec` is what the user typed, `thing` what is loaded (a folder, a name, or a victim)."""
 
     name: str
     spec: str
@@ -31,7 +31,7 @@ class StudyModel:
 
     @classmethod
     def of(cls, thing: Any, name: str | None = None) -> StudyModel:
-        """A folder, a name, or a victim itself."""
+        """Make a study model from a folder, a name, or a victim itself."""
         if not isinstance(thing, (str, Path)):
             name = name or str(getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__))
             return cls(name=name, spec=name, thing=thing)
@@ -43,14 +43,14 @@ class StudyModel:
 
 
 def traits(spec: ZooSpec | None) -> Traits | None:
-    """Of a model in the paper's table; None for all others."""
+    """Return the traits of a model that is in the paper's table of 63; None for all others."""
     if spec is None or _number(spec) is None:
         return None
     return Traits(architecture=spec.encoder, input=spec.units, embedding=spec.embedding, layers=spec.depth)
 
 
 def _number(spec: ZooSpec | None) -> int | None:
-    """In the paper's table, which has neither all that the zoo has nor a classifier that a user has trained further."""
+    """Return a model's number in the paper's table of 63; None for other models, and for one trained further."""
     if spec is None or spec.encoder == OWN:
         return None
     return next((at for at, one in enumerate(zoo.grid(), 1) if one.name == spec.name), None)
@@ -64,7 +64,7 @@ def _card(folder: Path) -> Card | None:
 
 
 def expand_names(specs: Sequence[Any]) -> list[Any]:
-    """The victims as typed, with `all63` and folders of models replaced by what they stand for; objects as they are."""
+    """Replace `all63` and folders of models by the models they stand for; objects stay as they are."""
     out: list[Any] = []
     for spec in specs:
         if not isinstance(spec, str):
@@ -84,7 +84,7 @@ def expand_names(specs: Sequence[Any]) -> list[Any]:
 
 
 def choose_models(specs: Sequence[Any], find: Find, *, base: bool = True) -> list[StudyModel]:
-    """The models in the order of the paper's table, others behind them as given; `find` gives the folders of zoo names.
+    """Return the models in the order of the paper's table, others behind them; `find` gives the folders of zoo names.
 
     With `base` each gets its second: `NAME#2` of a zoo name, the folder `FOLDER#2` beside a folder, or one that is
     listed itself.
@@ -125,7 +125,7 @@ def weight(entrant: StudyModel) -> int:
 
 
 def weigh_traits(traits: Traits | None) -> int:
-    """About how long attacks on a model take: the longest are begun first, so that none is alone at the end."""
+    """Estimate how long attacks on a model take; the longest start first, so that none runs alone at the end."""
     if traits is None or traits.input == "piece":
         return 60
     layers = {"BiLSTM": 5, "LSTM": 3, "CNN": 1}.get(traits.architecture, 4) * traits.layers
@@ -133,7 +133,7 @@ def weigh_traits(traits: Traits | None) -> int:
 
 
 def _pair(found: Sequence[StudyModel]) -> list[StudyModel]:
-    """Models of one name and several seeds: the first is the model, the next its second, others are left out."""
+    """Pair models of one name by seed: the lowest seed is the model, the next its second, others are left out."""
     mains: dict[str, StudyModel] = {}
     for entrant in sorted(found, key=lambda e: _seed(e.name)):
         plain, hash_, _ = entrant.name.rpartition("#")
@@ -145,7 +145,7 @@ def _pair(found: Sequence[StudyModel]) -> list[StudyModel]:
     order = {entrant.name: at for at, entrant in enumerate(found)}
     if len(order) < len(found):
         twice = next(e.name for e in found if sum(o.name == e.name for o in found) > 1)
-        raise SettingError(f"two victims are called {twice}; outcomes could not be told apart, leave one out")
+        raise SettingError(f"two victims are called {twice}, so their outcomes could not be told apart; leave one out")
     return sorted(mains.values(), key=lambda e: order[e.name])
 
 

@@ -1,4 +1,4 @@
-"""What a transfer study adds up to: who is wrong about whose texts, and what a reader must know of it."""
+"""Build the record of a transfer study from the sampled successes and the targets' answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EACH = 6  # sources that fell short, up to which each is named
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFigures:
-    """What the record keeps of how the study was asked for."""
+    """The settings of a transfer study that its record keeps."""
 
     recipe: str
     data: Dataset
@@ -39,7 +39,7 @@ def gather(
     said: TransferFigures,
     speed: Speed,
 ) -> TransferRecord:
-    """The record, from what was drawn of each source and what each target says of it."""
+    """Build the record from the sampled successes of each source and the answers of each target."""
     mine = [found.sources[entrant.name] for entrant in entrants]
     counts = _count(entrants, mine, verdicts)
     matrix, draws = Matrix.of(counts[0], counts[1]), ModelResamples(len(entrants), seed=said.seed)
@@ -79,7 +79,7 @@ Grid = tuple[tuple[int | None, ...], ...]
 def _count(
     entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], verdicts: Mapping[str, Verdicts]
 ) -> tuple[Grid, ...]:
-    """Hits, totals, right before, and carried over, each [source, target]."""
+    """Count hits, totals, texts right before the attack, and those of them now wrong, each [source, target]."""
     rows: list[list[tuple[int | None, ...]]] = []
     for s, mine in enumerate(found):
         rows.append([])
@@ -123,14 +123,14 @@ def _why(mine: SampledSuccesses) -> str:
 
 
 def check_any(found: Mapping[str, SampledSuccesses]) -> None:
-    """Refuses a study in which there is nothing to carry over."""
+    """Raise if no source has an adversarial text to try on the others."""
     if not any(map(len, found.values())):
         each = "; ".join(f"{name}: {_why(mine)}" for name, mine in found.items())
         raise VictimError(f"no source gave an adversarial text, so there is nothing to carry over: {each}")
 
 
 def _notes(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], wanted: int) -> list[str]:
-    """What a reader must know of sources that fell short, and of models without a second."""
+    """Name the sources with fewer successes than wanted, errors, and models without a second training run."""
     out = []
     short = sorted(
         (len(mine), entrant.name) for entrant, mine in zip(entrants, found, strict=True) if 0 < len(mine) < wanted
@@ -155,7 +155,7 @@ def _notes(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], wa
 
 
 def _name_unanswered(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], totals: Grid) -> list[str]:
-    """Targets that failed on texts of others, so that their rates are of fewer texts than were tried."""
+    """Name the targets that could not answer some texts, so that their rates are over fewer texts."""
     out = []
     for target, entrant in enumerate(entrants):
         others = [(len(mine), totals[s][target] or 0) for s, mine in enumerate(found) if s != target]

@@ -1,4 +1,4 @@
-"""Campaign: the tasks of transfer studies. Models are attacked side by side, and others are asked about the texts."""
+"""The tasks of transfer studies: train models, attack them side by side, and ask the others about the texts."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class SourceGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferTasks:
-    """One attack over one dataset, whoever the victims are; its methods make tasks and are their work."""
+    """The tasks for one attack on one dataset: methods called `..._task(s)` make tasks, the others do their work."""
 
     texts: Selection
-    specs: tuple[str, ...]  # the victims as the user named them: of a file they were trained on the rest is taken
+    specs: tuple[str, ...]  # the victims as the user named them; rows of a file that they were trained on are left out
     trains: bool  # names of the zoo are among them, which are trained
     train_data: str
     training: Mapping[str, Any]  # settings of that training
@@ -57,7 +57,7 @@ class TransferTasks:
 
     @property
     def data(self) -> Dataset:
-        """The texts to attack. Of a file that a model is, or was, trained on, only rows that it did not see."""
+        """The texts to attack; of a file that a model is trained on, only the rows that it does not see."""
         own = self.trains and self.texts.data == self.train_data
         read = _read_texts if isinstance(self.texts.data, str) else _read_texts.__wrapped__
         found: Dataset = read(self.texts, self.specs, own)
@@ -70,7 +70,7 @@ class TransferTasks:
     # --- models
 
     def train_tasks(self, models: Sequence[StudyModel]) -> Iterator[Task]:
-        """Names of the zoo are trained to the cache, the longest first, unless they are there."""
+        """Yield the tasks that train zoo names to the cache, unless they are there."""
         for model in models:
             if model.trains:
                 yield train_task(
@@ -79,7 +79,7 @@ class TransferTasks:
                 )  # fmt: skip
 
     def look_tasks(self, models: Sequence[StudyModel]) -> list[Task]:
-        """Every model is loaded once and says what it is, before anything is attacked."""
+        """Return the tasks that load every model once and record its labels and capabilities, before any attack."""
         from malaprop.core.victim import About
         from malaprop.frame.tasks.outputs import JsonFile, Several
         from malaprop.frame.tasks.task import Task
@@ -117,7 +117,7 @@ class TransferTasks:
     def attack_tasks(
         self, teams: Sequence[SourceGroup], under: str, models: Sequence[StudyModel], looks: Sequence[Task]
     ) -> list[Task]:
-        """Sources in groups that share a process, each with a run folder of its own."""
+        """Return the tasks that attack the sources, several in one process, each with a run folder of its own."""
         from malaprop.frame.tasks.outputs import RunFolder, Several
         from malaprop.frame.tasks.task import Task
 
@@ -141,7 +141,7 @@ class TransferTasks:
         return made
 
     def agree(self, places: Mapping[str, str], inputs: Inputs) -> Inputs:
-        """The texts; refuses models that cannot be compared, before anything is attacked."""
+        """Read the texts; raise before any attack if the models cannot be compared or attacked."""
         from malaprop.core.capability import check
         from malaprop.core.victim import About
         from malaprop.papers.universal.sampled_successes import check_labels
@@ -160,7 +160,7 @@ class TransferTasks:
         return {"data": self.data}
 
     def strike(self, teams: Sequence[SourceGroup], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Attacks what is left of each source, all of them side by side."""
+        """Attack the examples of each source that have no outcome yet, all sources side by side."""
         from malaprop.data.matching import agree
         from malaprop.frame.runs.folder import describe
         from malaprop.frame.tasks.outputs import TimeTaken
@@ -191,9 +191,9 @@ class TransferTasks:
     # --- targets
 
     def draw_task(self, name: str, teams: Mapping[str, str], attacks: Sequence[Task], *, needed: bool) -> Task:
-        """Draws successes of each source; `teams` gives for each run folder the name that the source has from here on.
+        """Return the task that draws the successes of each source; `teams` gives the source's name for each run folder.
 
-        `needed`: where there are none at all, the study ends.
+        `needed`: raise if there is no success at all.
         """
         from malaprop.frame.tasks.outputs import OwnFolder
         from malaprop.frame.tasks.task import Task
@@ -223,7 +223,7 @@ class TransferTasks:
     def answer_tasks(
         self, under: str, drawn: str, models: Sequence[StudyModel], owners: Mapping[str, str]
     ) -> list[Task]:
-        """Every model is asked about all texts; those that have an owner, about the texts of that source alone."""
+        """Return the tasks that ask every model about all texts; one with an owner, about that source's texts alone."""
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
         from malaprop.papers.universal.sampled_successes import Answers
@@ -287,7 +287,7 @@ def _read_texts(texts: Selection, specs: tuple[str, ...], trains: bool) -> Datas
 
 
 def name_folders(names: Iterable[str]) -> dict[str, str]:
-    """A folder's name for each; two that would share one are refused."""
+    """Return a folder name for each model name; raise if two would share a folder."""
     out: dict[str, str] = {}
     for name in names:
         place = "".join(c if c.isalnum() or c in "-_.+" else "-" for c in name).strip("-.")[-80:] or "unnamed"
@@ -302,7 +302,7 @@ def _title(places: Sequence[str]) -> str:
 
 
 def _give(models: Iterable[StudyModel]) -> dict[str, Any]:
-    """Models as their tasks give them, or as they were named."""
+    """Return the settings of a task that loads these models: the training tasks it waits for, or the named victims."""
     some = list(models)
     return {
         "after": tuple(f"models/{model.name}" for model in some if model.trains),
@@ -311,7 +311,7 @@ def _give(models: Iterable[StudyModel]) -> dict[str, Any]:
 
 
 def _load(names: Sequence[str], desk: WorkerContext, inputs: Inputs, data: Dataset | None) -> Victim:
-    """A model, or several as one victim whose labels are in the order of the data."""
+    """Load a model, or several as one ensemble victim whose labels are in the order of the data."""
     if len(names) > 1:
         from malaprop.models.victims.ensemble import Ensemble
 
@@ -324,7 +324,7 @@ def _load(names: Sequence[str], desk: WorkerContext, inputs: Inputs, data: Datas
 
 
 def _look(victim: Victim, data: Dataset) -> About:
-    """What a victim says of itself; a function's labels are not known before it has answered once."""
+    """Describe a victim; a function is asked about one text, as its number of labels is not known before."""
     from malaprop.core.victim import About
 
     found = About.of(victim)
@@ -347,7 +347,7 @@ def read_drawn(folder: Path) -> SampledTexts:
 
 
 def read_answers(root: Path, under: str, models: Iterable[str]) -> dict[str, Answers]:
-    """What each model answered, by its name."""
+    """Read the answers of each model, by its name."""
     from malaprop.frame.tasks.outputs import read_json, value_file
     from malaprop.papers.universal.sampled_successes import Answers
 
@@ -357,7 +357,7 @@ def read_answers(root: Path, under: str, models: Iterable[str]) -> dict[str, Ans
 def judge(
     root: Path, answers: Mapping[str, Answers], found: SampledTexts, data: Dataset, owners: Mapping[str, str]
 ) -> dict[str, Verdicts]:
-    """The answers in the terms of the data, by the models' names."""
+    """Return the answers of each model with labels numbered as in the data, by model name."""
     from malaprop.core.victim import About
     from malaprop.frame.tasks.outputs import read_json, value_file
     from malaprop.papers.universal.sampled_successes import Verdicts

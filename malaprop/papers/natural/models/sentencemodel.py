@@ -18,6 +18,7 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
+from malaprop.models.folder import VOCAB, WEIGHTS
 from malaprop.models.tokens.vocab import Vocab, tokens
 from malaprop.papers.natural.models.arae import reconstruction
 from malaprop.papers.natural.models.sentencenet import SentenceNet, SentenceShape
