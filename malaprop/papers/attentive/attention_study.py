@@ -1,4 +1,4 @@
-"""malaprop study attention: what one changed word does to attention and states, and what a theorem allows."""
+"""malaprop study attention: measure what one changed word does to attention and states, and test Theorem 1."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectlyClassified:
-    """The texts that all victims answer rightly, and how each numbers its labels."""
+    """The ids of the texts that all victims classify correctly, and how each numbers its labels."""
 
     ids: tuple[str, ...]
     victims: Mapping[str, Labelled]
@@ -88,7 +88,7 @@ class AttentionStudy:
 
     def check(self) -> None:
         if not self.models:
-            raise SettingError("--victim names no model")
+            raise SettingError("--victim names no model; name at least one")
         if len({slug(spec) for spec in self.models}) < len(self.models):
             raise SettingError(f"--victim names a model twice: {', '.join(self.models)}")
         assert self.attack
@@ -116,7 +116,7 @@ class AttentionStudy:
             )  # fmt: skip
 
     def unseen(self) -> Dataset:
-        """All texts that may be taken, in the order of the seed."""
+        """Return all texts that no victim was trained on, in the order of the seed."""
         return replace(self.texts, n=0).held(self.models)
 
     def read(self, inputs: Inputs) -> Inputs:
@@ -124,7 +124,7 @@ class AttentionStudy:
         return {"data": self.unseen()}
 
     def choose(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The first texts, in the order of the seed, to which every victim gives the true label."""
+        """Choose the first texts, in the order of the seed, that every victim classifies correctly."""
         from malaprop.core.capability import Capability, check
         from malaprop.core.score import winners
         from malaprop.data.matching import agree
@@ -147,19 +147,19 @@ class AttentionStudy:
             if len(kept) >= most:
                 break
         if not kept:
-            raise DataError(f"no text of {whole.name} is answered rightly by all models; give better models")
+            raise DataError(f"no text of {whole.name} is classified correctly by all models; give better models")
         chosen = tuple(kept[:most])
         yield Note(f"{len(chosen)} texts that all of {len(victims)} models answer rightly")
         yield CorrectlyClassified(ids=chosen, victims={spec: Labelled.of(victim) for spec, victim in victims.items()})
 
     def chosen(self, inputs: Inputs) -> Dataset:
-        """The texts that are attacked."""
+        """Return the texts that are attacked."""
         data = self.unseen()
         by_id = {example.id: example for example in data}
         return replace(data, examples=tuple(by_id[id] for id in inputs["texts"].ids))
 
     def examples(self, spec: str, inputs: Inputs) -> Dataset:
-        """Those, with the labels as one victim numbers them."""
+        """Return the texts that are attacked, with the labels as one victim numbers them."""
         from malaprop.data.matching import agree
 
         return agree(self.chosen(inputs), inputs["texts"].victims[spec])
@@ -172,7 +172,7 @@ class AttentionStudy:
         yield from attack_share(desk, self.attack, target, share, seed=self.texts.seed, width=self.width)
 
     def look(self, spec: str, run: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """One victim under its own adversarial texts and under edits that all share, as a record of it alone."""
+        """Measure one victim on its own adversarial texts and on random edits that all victims share."""
         from malaprop.core.capability import Capability
         from malaprop.features.explain.attention import edit_one_word, over_texts, pairs_of, sight
         from malaprop.features.explain.record import AttentionRecord
@@ -198,7 +198,7 @@ class AttentionStudy:
         )  # fmt: skip
 
     def simulate(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Theorem 1 on random vectors, as a record of its bounds alone."""
+        """Simulate Theorem 1 on random vectors; yields a record with the bounds alone."""
         from malaprop.features.explain.record import AttentionRecord
         from malaprop.papers.attentive.theorem import simulate_all
 

@@ -1,4 +1,4 @@
-"""The study of one-word attacks: which texts it takes, which attacks it runs, and what their records add up to."""
+"""The study of one-word attacks: its texts and attacks, the quality of adversarial texts, and its record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SERVICES = {"similarity": "encoder", "perplexity": "language-model", "grammar":
 
 
 def check_quality_measures(names: Sequence[str]) -> None:
-    """Raises for a name that is no measure of texts."""
+    """Raise on a name that is not a quality measure."""
     for name in names:
         if name not in QUALITY_MEASURES:
             raise unknown("measure", name, QUALITY_MEASURES)
@@ -40,10 +40,10 @@ def check_quality_measures(names: Sequence[str]) -> None:
 def measure_quality(
     outcomes: Sequence[Outcome], names: Sequence[str], *, fields: Sequence[str] = ()
 ) -> dict[str, list[float]]:
-    """For each measure a number for each outcome, of its adversarial text; `_before` of its original.
+    """Measure the adversarial text of each outcome by each named measure; `NAME_before` measures the original.
 
     Similarity is the cosine of both texts in MiniLM, perplexity that of SmolLM2, grammar a count of mistakes. `fields`
-    are those that were open to change, all where none is named: one that stays would hide what happened to the other.
+    are those that may change, all if none is named: a field that stays would hide what happened to the other.
     """
     check_quality_measures(names)
     before = [_join_fields(o.original.fields, fields) for o in outcomes]
@@ -77,7 +77,7 @@ Quality = Callable[[Sequence[Outcome]], Mapping[str, list[float]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordDesign:
-    """`models` go by the names of their folders under the study's."""
+    """Which recipes run on which models, with which settings; `models` are named by their run folders."""
 
     models: tuple[str, ...]
     recipes: tuple[str, ...] = RECIPES
@@ -87,7 +87,7 @@ class OneWordDesign:
     more: Mapping[str, Any] = field(default_factory=dict)  # further settings, for the recipes that take them
 
     def settings(self, recipe: str) -> dict[str, Any]:
-        """Of one recipe."""
+        """Return the settings of one recipe."""
         if recipe == "list":
             return {"words": self.words, **{name: value for name, value in self.more.items() if name == "near"}}
         swept = {"vocabulary": self.vocabulary, "words": self.words}
@@ -102,8 +102,10 @@ class OneWordDesign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """What was chosen: the ids that every model answers correctly; how each did on all that were looked at, and what
-    each offers to attacks."""
+    """The chosen texts: the ids that every model classifies correctly, each model's accuracy and its capabilities.
+
+    `right` counts the `examined` texts that each model classifies correctly.
+    """
 
     data: str
     fields: tuple[str, ...]
@@ -119,7 +121,7 @@ class Texts:
 
     @classmethod
     def read(cls, root: Path) -> Texts | None:
-        """None where nothing was chosen yet."""
+        """Read the chosen texts of a study; None if none were chosen yet."""
         path = root / TEXTS
         if not path.is_file():
             return None
@@ -128,11 +130,11 @@ class Texts:
             raw["fields"], raw["ids"] = tuple(raw["fields"]), tuple(raw["ids"])
             return cls(**raw)
         except (ValueError, KeyError, TypeError) as error:
-            raise RecordError(f"{path} is not what a study writes ({str(error)[:80]}); remove it") from None
+            raise RecordError(f"{path} cannot be read as a study's texts ({str(error)[:80]}); remove it") from None
 
 
 def common(answered: Mapping[str, Sequence[bool]], ids: Sequence[str], n: int) -> tuple[tuple[str, ...], int]:
-    """The first `n` ids that every model answered correctly, and how many there are in all."""
+    """Return the first `n` ids that every model classified correctly, and how many there are in all."""
     fine = [id for id, *right in zip(ids, *answered.values(), strict=True) if all(right)]
     return tuple(fine[:n]), len(fine)
 
@@ -142,7 +144,7 @@ def run_folder(root: Path, model: str, recipe: str) -> Path:
 
 
 def is_done(folder: Path) -> bool:
-    """Whether a run has all its outcomes."""
+    """Return whether a run has all its outcomes."""
     return folder.is_dir() and (folder / "run.toml").is_file() and len(read_outcomes(folder)) >= Run.read(folder).n
 
 
@@ -155,7 +157,7 @@ def gather(
     lacking: Mapping[tuple[str, str], str] | None = None,
     quality: Quality | None = None,
 ) -> OneWordRecord:
-    """The study from its runs on disk; `lacking` says why a recipe cannot run on a model."""
+    """Build the record from the runs on disk; `lacking` says why a recipe cannot run on a model."""
     why = lacking or {}
     runs = {
         (model, recipe): read_outcomes(folder)
@@ -192,7 +194,7 @@ def gather(
 
 
 def draw_curves(model: str, runs: Mapping[str, Sequence[Outcome]]) -> Iterator[DistanceCurve]:
-    """Of recipes on one model, by the deciles of the first one's distances; none where it has too few."""
+    """Yield the success of each recipe within the deciles of the first recipe's distances; nothing if too few."""
     tried = {name: [o for o in runs[name] if o.status in ("success", "failed")] for name in runs}
     needed = {name: [o.measures["distance"] for o in some if "distance" in o.measures] for name, some in tried.items()}
     first = next(iter(runs))
@@ -208,7 +210,7 @@ Measured = dict[str, dict[str, float]]  # by measure and by the id of an outcome
 
 
 def _measure(outcomes: Sequence[Outcome], quality: Quality | None) -> Measured:
-    """What was measured of successes in the run, and what can be measured of their texts now."""
+    """Collect the measures of the successes: those taken in the run, and the quality of their texts."""
     won = [o for o in outcomes if o.status == "success"]
     found: Measured = {}
     for outcome in won:
@@ -227,7 +229,7 @@ _KEYS: Mapping[str, Callable[[Outcome], float]] = {
 
 
 def _halve(outcomes: Sequence[Outcome], key: Callable[[Outcome], float]) -> tuple[Rate, Rate]:
-    """Success on the lower half of the texts, and on the upper one, which has the middle text of an odd number."""
+    """Return the success on the lower half of the texts by `key` and on the upper half, which has the middle text."""
     tried = sorted((o for o in outcomes if o.status in ("success", "failed")), key=lambda o: (key(o), o.id))
     middle = len(tried) // 2
     return Summary.of(tried[:middle]).success, Summary.of(tried[middle:]).success

@@ -1,4 +1,4 @@
-"""The record of a study of one-word attacks: what its runs add up to, as tables read it."""
+"""The record of a study of one-word attacks: models, success of each recipe, measures, and comparisons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OneWordMean:
 
     @classmethod
     def of(cls, numbers: Iterable[float]) -> OneWordMean | None:
-        """None of nothing."""
+        """Return the mean with its interval; None for no numbers."""
         found = list(numbers)
         if not found:
             return None
@@ -35,7 +35,7 @@ class OneWordMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordModel:
-    """One model: its accuracy on the test texts looked at; `kin` is what the paper calls a model of its kind."""
+    """One model: its accuracy on the examined test texts; `kin` is what the paper calls a model of its kind."""
 
     name: str
     accuracy: Rate
@@ -44,9 +44,11 @@ class OneWordModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordCell:
-    """One recipe on one model. `share` is the mean share of trials that worked, for `random`; `halves` are the rates of
-    success on the half of the texts that is shorter or less sure (by `length`, by `confidence`) and on the other;
-    `reason` says why there is nothing else."""
+    """One recipe on one model.
+
+    `share` is the mean share of successful trials, for `random`. `halves` are the success rates on the shorter or less
+    confident half of the texts (by `length`, by `confidence`) and on the other half. `reason` says why it did not run.
+    """
 
     model: str
     recipe: str
@@ -61,7 +63,7 @@ class OneWordCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Against:
-    """One measure of two recipes on the texts that both broke; `gap` is the mean of the second less the first."""
+    """One measure of two recipes on the texts where both succeed; `gap` is the mean of the second minus the first."""
 
     model: str
     first: str
@@ -75,9 +77,9 @@ class Against:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceCurve:
-    """Of the texts that a recipe was tried on, those that it breaks within a distance, L1 in the victim's own vector.
+    """The success of a recipe within each distance (L1, in the vector that the victim's classifier reads).
 
-    The distances are the deciles of what the first of two recipes needs, so that both can be held beside each other.
+    The distances are the deciles of those of the first of two recipes, so that both can be compared.
     """
 
     model: str
@@ -87,7 +89,7 @@ class DistanceCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordRecord(Record):
-    """`examined` test texts were put to all models; `common` of them all answered correctly; `texts` were attacked."""
+    """All models were asked about `examined` test texts; all classify `common` correctly; `texts` were attacked."""
 
     data: str
     task: str  # sentiment (single texts) or entailment (pairs), as the paper's tables are called

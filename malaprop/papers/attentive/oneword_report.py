@@ -1,4 +1,4 @@
-"""The part of the page that shows a study of one-word attacks, beside the paper's figures; from its record alone."""
+"""The section of the report on one-word attacks, with the paper's figures beside ours."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Rows = list[tuple[str, ...]]
 
 
 def one_word(found: Sequence[OneWordRecord]) -> Markup:
-    """A card for each study; nothing where there is none."""
+    """Return a card for each study."""
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
@@ -60,7 +60,7 @@ def _card(study: OneWordRecord, place: int) -> Markup:
 
 
 def markdown(study: OneWordRecord) -> str:
-    """The same tables as text."""
+    """Return the tables as Markdown."""
     out = [lead(study), ""]
     for title, note, names, rows in tables(study):
         out += [f"**{title}.** {note}", "", *as_markdown(names, rows), ""]
@@ -77,7 +77,7 @@ def lead(study: OneWordRecord) -> str:
 
 
 def tables(study: OneWordRecord) -> list[tuple[str, str, Sequence[str], Rows]]:
-    """Title, note, head and rows of each table of the study."""
+    """Return title, note, head and rows of each table of the study."""
     made = [_rates(study), _models(study)]
     if study.against:
         made.append(_against(study.against))
@@ -106,7 +106,7 @@ def _rates(study: OneWordRecord) -> tuple[str, str, Sequence[str], Rows]:
 
 
 def _in_order(recipes: Sequence[str]) -> list[str]:
-    """As the paper's tables have them, then others."""
+    """Sort recipes as in the paper's tables, others last."""
     known = [BEST] if set(recipes) & set(ATTENTION) else []
     order = list(PAPER["sentiment"]["LSTM"])
     return sorted([*recipes, *known], key=lambda name: order.index(name) if name in order else len(order))

@@ -1,4 +1,4 @@
-"""malaprop study oneword: attacks that change one word, model by model."""
+"""malaprop study oneword: attack models by changing one word, and compare the success with the paper's."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class OneWord:
 
     @property
     def fitting(self) -> dict[str, Any]:
-        """The settings of training."""
+        """The settings of training, without those of the attacks."""
         return {name: value for name, value in self.training.items() if name not in _OF_RECIPES}
 
     def check(self) -> None:
@@ -142,13 +142,13 @@ class OneWord:
             )  # fmt: skip
 
     def _given(self, name: str) -> dict[str, Any]:
-        """A model as its task gives it, or as it was named."""
+        """Return the settings of a task that loads a model: the training task it waits for, or the named victim."""
         model, spec = f"models/{name}", self.specs[name]
         trained = is_trained_here(spec)
         return {"after": (model,) if trained else (), "victims": {} if trained else {model: spec}}
 
     def test(self) -> Dataset:
-        """The test part, in the order of the seed."""
+        """Read the test part, in the order of the seed."""
         trains = any(map(is_trained_here, self.models))
         return replace(self.texts, n=EXAMINED).held(self.models, trains=trains)
 
@@ -170,7 +170,7 @@ class OneWord:
         yield find_correct_texts(desk.victim(inputs[model]), inputs["test"])
 
     def choose(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The first texts that every model answers correctly."""
+        """Choose the first texts that every model classifies correctly."""
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.attentive.oneword import Texts, common
 
@@ -191,7 +191,7 @@ class OneWord:
         )  # fmt: skip
 
     def chosen(self, name: str, inputs: Inputs) -> Dataset:
-        """The examples of a run, in the model's own terms."""
+        """Return the chosen examples with the labels as the model numbers them."""
         from malaprop.data.matching import agree
 
         chosen: Texts = inputs["texts"]
@@ -247,7 +247,7 @@ class OneWord:
 
 
 def kin_of(spec: Any) -> str:
-    """What the paper calls a model of this kind."""
+    """Return what the paper calls a model of this kind."""
     name = str(spec).lower()
     if "lstm-attention" in name:
         return "LSTM"

@@ -1,4 +1,4 @@
-"""Theorem 1 of Hsieh et al. 2019 against numbers: how far one changed word moves the scores of self-attention.
+"""Test Theorem 1 of Hsieh et al. 2019: how far one changed word moves the scores of self-attention.
 
 As printed, the proof says that E[x . e_1] is 1 / sqrt(d) for x uniform on the sphere. It is 0, by symmetry; so are all
 E[x_i], and their squares do not add up to 1. What holds is E[x_i^2] = 1 / d, and with Jensen's inequality E|x . z| <=
@@ -28,13 +28,13 @@ _EACH = 64  # numbers a head has for a word
 
 
 def mean_part(dim: int) -> float:
-    """E|x . e| for x uniform on the unit sphere of `dim` dimensions and e of length 1."""
+    """Return E|x . e| for x uniform on the unit sphere of `dim` dimensions and e of length 1."""
     return math.exp(math.lgamma(dim / 2) - math.lgamma((dim + 1) / 2)) / math.sqrt(math.pi)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TheoremCase:
-    """One head, one changed word: s' - s for every word that looks at it, and the theorem's terms."""
+    """One head and one changed word: the change s' - s of the score of every other word, and the theorem's terms."""
 
     moved: Doubles  # [word]
     bound: float  # C delta / sqrt(d), times the mean norm of the words
@@ -43,13 +43,13 @@ class TheoremCase:
 
 
 def simulate(dim: int, words: int, delta: float, *, draws: int = 200, seed: int = 0, identity: bool = False) -> Bound:
-    """Words uniform on the unit sphere, Gaussian matrices, a change of length `delta`; new ones in each draw.
+    """Simulate the theorem with words uniform on the unit sphere, Gaussian matrices and a change of length `delta`.
 
     With `identity` the matrices are 1, for which |z| is C delta: the worst case, which shows how tight the bound is.
     """
     if min(dim, words, draws) < 1 or delta <= 0:
         raise SettingError(
-            f"a simulation wants dim, words and draws from 1 and delta above 0, got {dim}, {words}, {draws}, {delta}"
+            f"a simulation needs dim, words and draws from 1 and delta above 0, got {dim}, {words}, {draws}, {delta}"
         )
     cases, angles = [], []
     each = min(dim, _EACH)
@@ -73,14 +73,16 @@ def _on_sphere(x: Doubles) -> Doubles:
 
 
 def mean_cosine(x: Doubles) -> float:
-    """Between two different rows, on average; nan of one row."""
+    """Return the mean cosine between two different rows; nan for one row."""
     rows = _on_sphere(x)
     many = len(rows)
     return float((np.square(rows.sum(0)).sum() - many) / (many * (many - 1))) if many > 1 else float("nan")
 
 
 def cases_of(first: FirstLayer, before: Doubles, after: Doubles, place: int) -> list[TheoremCase]:
-    """Every head of a trained first layer, for inputs that differ at one token; scores without their scale and offset.
+    """Return a case for every head of a trained first layer, for inputs that differ at one token.
+
+    Scores are without their scale and offset.
 
     The words need not have length 1: the bound is multiplied by their mean norm.
     """
@@ -98,9 +100,9 @@ def cases_of(first: FirstLayer, before: Doubles, after: Doubles, place: int) -> 
 
 
 def bound_trained(name: str, states: WordStates | None, pairs: Iterable[tuple[Text, Text]]) -> Bound | None:
-    """The theorem on a trained first layer, over texts of which one word became another and both are single tokens.
+    """Evaluate the theorem on a trained first layer, over texts in which one word, a single token, became another.
 
-    None where the first layer is none of self-attention, or no text is of that kind.
+    None if the first layer has no self-attention, or no text is of that kind.
     """
     first = None if states is None or states.first is None else states.first()
     if states is None or first is None:
@@ -121,7 +123,7 @@ def bound_trained(name: str, states: WordStates | None, pairs: Iterable[tuple[Te
 
 
 def add_cases(where: str, dim: int, cases: Sequence[TheoremCase], angles: Sequence[float]) -> Bound:
-    """What the cases add up to; tails are taken at multiples of each case's own bound."""
+    """Average the cases; tails are taken at multiples of each case's own bound."""
     means = [float(np.abs(case.moved).mean()) for case in cases]
     bounds = [case.bound for case in cases]
     ratio = np.concatenate([np.abs(case.moved) / max(case.bound, 1e-300) for case in cases])

@@ -1,4 +1,4 @@
-"""Claim and Step: what a paper says, the studies that put it to the test, and how their records are read."""
+"""A claim of a paper, the steps that produce the records it is read from, and the reading of those records."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Find = Callable[[Path], Mapping[str, str]]
 
 
 class _Named(dict[str, str]):
-    """Values by their names; one that is not known yet is shown by its name."""
+    """Values by their names; a value that is not known yet is shown by its name in capitals."""
 
     def __missing__(self, name: str) -> str:
         return name.upper()
 
 
 class Doing(Protocol):
-    """Something that a step does; values in braces, such as {here}, are filled in when it is done."""
+    """A command of a step; values in braces, such as {here}, are filled in when it runs."""
 
     def words(self, values: Mapping[str, str]) -> list[str]:
-        """As it is typed behind `malaprop`."""
+        """Return the command's words as typed behind `malaprop`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedCommand:
-    """A command that is no study yet, as it is typed."""
+    """A command that is not a study, as it is typed."""
 
     line: str
 
@@ -49,7 +49,7 @@ class Order:
     def words(self, values: Mapping[str, str]) -> list[str]:
         cls = find_study(self.command)
         given = {name: _fill(value, values) for name, value in self.settings.items()}
-        build(cls, given)  # a wrong name or value is told before anything is run
+        build(cls, given)  # raises on a wrong name or value before anything is run
         known = known_names(cls)
         arguments, rest = list[str](), list[str]()
         for name, value in given.items():
@@ -66,7 +66,7 @@ class Order:
 
 
 def order(command: str, /, **settings: Any) -> Order:
-    """A study; a setting whose name is a word of Python is written with a line behind it, as from_."""
+    """Make the order of a study; a setting named like a Python keyword gets an underscore behind it, as from_."""
     return Order(command, {name.removesuffix("_"): value for name, value in settings.items()})
 
 
@@ -88,7 +88,7 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimStep:
-    """What makes one record, for each size.
+    """The commands that produce one record, for each size.
 
     In settings {here} is the step's folder, {root} the one that holds all steps, {jobs} how many processes may work.
     `about` says for each size what data and models they are, beside the paper's. `finds` gives more values from the
@@ -102,7 +102,7 @@ class ClaimStep:
     finds: Find | None = None
 
     def lines(self, size: str, root: Path, jobs: int) -> list[list[str]]:
-        """The words of each command; none where the step has no such size."""
+        """Return the words of each command; empty if the step has no such size."""
         values = _Named(here=str(root / self.name), root=str(root), jobs=str(jobs))
         if self.finds is not None:
             values.update(self.finds(root))
@@ -110,14 +110,13 @@ class ClaimStep:
 
 
 def either(**sizes: Doing) -> dict[str, tuple[Doing, ...]]:
-    """One thing to do for each size."""
+    """Give a step one command for each size."""
     return {size: (doing,) for size, doing in sizes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What the records say: our figures in words, the verdict, and, for a claim that does not hold, as much of the
-    reason as they show."""
+    """What the records say about a claim: our figures in words, the verdict, and the reason if it does not hold."""
 
     ours: str
     verdict: str

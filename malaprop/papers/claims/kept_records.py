@@ -1,4 +1,4 @@
-"""Kept records: what claims are read from, in small, so that every figure of the page can be derived again.
+"""Pack the records that claims are read from, so that every figure of the page can be derived again.
 
 A folder of kept records has the layout of a `reproduce` folder, each record packed as NAME.json.gz and without pictures
 and examples. The readings read either.
@@ -35,7 +35,7 @@ _EXAMPLES = ("sightings",)  # texts of the data, wherever they stand in a record
 
 
 def need(read: Callable[[Path], Made | None], folder: Path) -> Made:
-    """The record of a folder, or one line on what is missing."""
+    """Read the record of a folder; raise if it has none."""
     found = read(folder)
     if found is None:
         raise RecordError(_MISSING)
@@ -43,7 +43,7 @@ def need(read: Callable[[Path], Made | None], folder: Path) -> Made:
 
 
 def count_outcomes(folder: Path) -> Counter[str]:
-    """How many outcomes of an attack have each status."""
+    """Count the outcomes of an attack by status."""
     if (packed := folder / f"{COUNTS}.gz").is_file():
         return Counter(_load(packed.name, _unpack(packed)))
     if not (folder / OUTCOMES).is_file():
@@ -52,7 +52,7 @@ def count_outcomes(folder: Path) -> Counter[str]:
 
 
 def read_printed(folder: Path) -> dict[str, Any]:
-    """The JSON object that a step's command printed in its last line."""
+    """Read the JSON object that a step's command printed in its last line."""
     path = folder / PRINTED
     packed = path.with_name(f"{path.name}.gz")
     if not packed.is_file() and not path.is_file():
@@ -66,7 +66,7 @@ def read_printed(folder: Path) -> dict[str, Any]:
 
 
 def keep(step: Path, to: Path, root: Path | None = None) -> list[Path]:
-    """Writes what a step left, in small, to another folder; gives the files.
+    """Write the records of a step, packed and without bulky parts, to another folder; return the files.
 
     Paths below `root`, the folder of the study, are written as seen from there.
     """
@@ -83,7 +83,7 @@ def keep(step: Path, to: Path, root: Path | None = None) -> list[Path]:
 
 
 def _find_printed(step: Path) -> dict[str, Any] | None:
-    """What a step's command printed as JSON; None for a command that prints words, or leaves its record elsewhere."""
+    """Return what a step's command printed as JSON; None if it printed none."""
     try:
         return read_printed(step)
     except RecordError:
@@ -91,14 +91,14 @@ def _find_printed(step: Path) -> dict[str, Any] | None:
 
 
 def _slim(record: Any) -> Any:
-    """The record without what is only looked at."""
+    """Return the record without the parts that no claim reads, such as pictures."""
     bulky = _BULKY.get(type(record).__name__, ())
     empty = {one.name: type(getattr(record, one.name))() for one in fields(record) if one.name in bulky}
     return replace(record, **empty) if empty else record
 
 
 def _shorten(value: Any, root: str) -> Any:
-    """The same value without texts of the data, and with paths below a folder as seen from there."""
+    """Return the value without texts of the data, and with paths below `root` relative to it."""
     if isinstance(value, str):
         return value.replace(root, "")
     if isinstance(value, dict):
@@ -107,7 +107,7 @@ def _shorten(value: Any, root: str) -> Any:
 
 
 def _pack(path: Path, value: Any) -> Path:
-    """The same value gives the same bytes."""
+    """Write a value as packed JSON; the same value gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

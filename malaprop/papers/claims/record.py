@@ -1,4 +1,4 @@
-"""The record of claims put to the test: ours beside the paper's, and what that says."""
+"""The record of tested claims: our figures beside the paper's, and the verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "claims.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRow:
-    """One claim: what the paper says, what came out here, on what, and by which commands."""
+    """One claim: the paper's figure, ours, the verdict, the data and models, and the commands."""
 
     id: str
     paper: str
@@ -40,6 +40,6 @@ class ClaimsRecord(Record):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows have each verdict, those that none has left out."""
+        """Count the rows of each verdict that occurs."""
         found = [row.verdict for row in self.rows]
         return {verdict: found.count(verdict) for verdict in VERDICTS if verdict in found}

@@ -1,4 +1,4 @@
-"""The page, the text and the terminal's table of claims put to the test."""
+"""The section of the report, the Markdown page and the terminal's table of tested claims."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = ("Row", "Claim", "Paper", "Here", "Says")
 
 
 def claims(found: Sequence[ClaimsRecord]) -> Markup:
-    """A card for each paper, then what the verdicts mean; nothing where there is no record."""
+    """Return a card for each paper, then the meaning of the verdicts; nothing if there is no record."""
     cards = [_paper(record, paper) for record in found for paper in _papers(record)]
     return join(*cards, _legend()) if cards else Markup("")
 
@@ -26,12 +26,12 @@ def headline(found: Sequence[ClaimsRecord]) -> Markup | None:
 
 
 def page_text(record: ClaimsRecord) -> str:
-    """The same tables as Markdown."""
+    """Return the tables as Markdown."""
     return "\n".join([f"# {TITLE}", "", summary(record), "", *_tables(record)])
 
 
 def write_table(page: Path, record: ClaimsRecord) -> str:
-    """The text of a Markdown page with the table between its two marks written anew; without marks, at its end."""
+    """Return a Markdown page with the table between its two marks replaced; without marks it goes to the end."""
     text = page.read_text(encoding="utf-8") if page.is_file() else f"# {TITLE}\n"
     begin, end = f"<!-- claims: {record.size} -->", f"<!-- end of claims: {record.size} -->"
     before, mark, rest = text.partition(begin)
@@ -53,12 +53,12 @@ def _tables(record: ClaimsRecord) -> list[str]:
 
 
 def terminal(record: ClaimsRecord) -> str:
-    """A row a claim."""
+    """Return the text for the terminal: a row for each claim."""
     return f"{lines_of('', _COLUMNS, [_cells(row) for row in record.rows])}\n{summary(record)}"
 
 
 def list_text(record: ClaimsRecord) -> str:
-    """What would be run: the claims of each paper, and the commands behind them."""
+    """List the claims of each paper, and the commands that would be run for them."""
     lines = []
     for paper in _papers(record):
         rows = [row for row in record.rows if row.paper == paper]
@@ -71,7 +71,7 @@ def list_text(record: ClaimsRecord) -> str:
 
 
 def summary(record: ClaimsRecord) -> str:
-    """How many rows say what."""
+    """Return the count of each verdict in one sentence."""
     told = ", ".join(f"{count} {verdict}" for verdict, count in record.counts.items())
     return f"{len(record.rows)} claims at {record.size} size: {told}."
 

@@ -1,4 +1,4 @@
-"""malaprop reproduce: steps are done once each, what is done is kept, and every row is read from records."""
+"""malaprop reproduce: run each step once, keep its records, and read every claim from the records."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Reproduce:
 
     @property
     def where(self) -> RunOptions:
-        """Steps are done one after the other, each in a process of its own."""
+        """Steps run one after the other, each in a process of its own."""
         return RunOptions()
 
     def check(self) -> None:
@@ -98,7 +98,7 @@ class Reproduce:
     # --- what is done
 
     def steps(self) -> list[ClaimStep]:
-        """What the claims are read from at this size, as far as it is asked for, each behind what it needs."""
+        """Return the steps that the chosen claims are read from at this size, each after the steps it needs."""
         found = steps_of(choose_claims(self.ids), self.size)
         return [step for step in found if not self.only or any(f"{step.name}/".startswith(f"{o}/") for o in self.only)]
 
@@ -114,7 +114,7 @@ class Reproduce:
             )  # fmt: skip
 
     def do(self, step: ClaimStep, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Runs the commands that have not ended well before, up to the first that fails."""
+        """Run the commands that have not succeeded before, up to the first that fails."""
         from malaprop.frame.tasks.outputs import Skipped
 
         for name, found in inputs.items():
@@ -153,7 +153,7 @@ class Reproduce:
         return ClaimsRecord(size=self.size, rows=rows, failed=failed)
 
     def outline(self) -> View | None:
-        """What would be run, where that is all that is asked for."""
+        """Return the list of claims and commands for --list; None without it."""
         from malaprop.papers.claims.claim import Reading
         from malaprop.papers.claims.record import ClaimsRecord
         from malaprop.papers.claims.report import list_text

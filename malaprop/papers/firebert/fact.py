@@ -1,4 +1,4 @@
-"""FACT (Mein et al. 2021, section 2.1.6): training with SWITCH's other wordings of each text beside it in the batch."""
+"""FACT (Mein et al. 2021, section 2.1.6): train with SWITCH's other wordings of each text beside it in the batch."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Injected:
-    """Adds to a batch other wordings of its texts, behind them; what a fixed ranker says of a text is kept."""
+    """Appends other wordings of its texts to a batch; the ranking of a text by a fixed ranker is cached."""
 
     job: TrainingJob
     data: Splits

@@ -1,4 +1,7 @@
-"""FIVE (Mein et al. 2021, section 2.1.5): a vote over Gaussian noise around the vectors of the most important words."""
+"""FIVE (Mein et al. 2021, section 2.1.5): vote over Gaussian noise on the vectors of the most important words.
+
+The noise depends on a text and the seed alone, so answers are the same in any batch, order, or device.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ _STEP, _FIRST, _SECOND = (
 
 
 def gaussian(keys: Int[Tensor, " key"], dim: int) -> Float[Tensor, "key dim"]:
-    """Standard normal numbers, `dim` for each key, by Box and Muller's way from splitmix64."""
+    """Return `dim` standard normal numbers for each key, by the Box-Muller transform from splitmix64.
+
+    They depend on the keys alone: the same in any batch, on any device, in any order.
+    """
     half = (dim + 1) // 2
     bits = _mix(_mix(keys)[:, None] + torch.arange(1, half + 1, device=keys.device) * _STEP)
     one = (((bits >> 40) & 0xFFFFFF).float() + 0.5) / (1 << 24)
@@ -47,7 +53,7 @@ def gaussian(keys: Int[Tensor, " key"], dim: int) -> Float[Tensor, "key dim"]:
 
 
 def _mix(x: Int[Tensor, " *n"]) -> Int[Tensor, " *n"]:
-    """The finish of splitmix64; shifts of signed numbers are masked to be those of unsigned ones."""
+    """Apply the finalizer of splitmix64; shifts of signed numbers are masked to act like unsigned ones."""
     x = (x ^ ((x >> 30) & ((1 << 34) - 1))) * _FIRST
     x = (x ^ ((x >> 27) & ((1 << 37) - 1))) * _SECOND
     return x ^ ((x >> 31) & ((1 << 33) - 1))
@@ -133,7 +139,7 @@ class Five:
 
 
 class Noisy(NamedTuple):
-    """A row of tokens, those of its places that get noise, and the key of its noise."""
+    """A row of tokens, the places in it that get noise, and the key of its noise."""
 
     row: Ints
     places: Ints
@@ -141,7 +147,7 @@ class Noisy(NamedTuple):
 
 
 def text_key(seed: int, text: Text) -> int:
-    """63 bits of the seed and the text's strings."""
+    """Hash the seed and the text's strings to 63 bits."""
     whole = "\x1f".join((str(seed), *text.values())).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(whole, digest_size=8).digest(), "little") >> 1
 
@@ -159,7 +165,7 @@ class FiveReader:
 
     @torch.inference_mode()
     def scores(self, texts: Sequence[Noisy], samples: int, noise: float) -> Floats:
-        """Probabilities [text * sample, label], the samples of a text side by side."""
+        """Return probabilities [text * sample, label], the samples of a text side by side."""
         lengths = np.repeat(np.fromiter((len(text.row) for text in texts), np.int64, len(texts)), samples)
         bounds = self.gradients.bounds or bounds_for(self._where, rows=32)
         even = not self.gradients.masks or (self.scorer is not None and self.scorer.half)
@@ -197,7 +203,7 @@ class FiveReader:
 def shift_embedding(
     embedding: nn.Module, at: tuple[Int[Tensor, " shift"], Int[Tensor, " shift"]], by: Float[Tensor, "shift dim"]
 ) -> Iterator[None]:
-    """Inside, what the embedding gives has these vectors added at (row, place)."""
+    """While the context is open, add these vectors to the embedding's output at (row, place)."""
 
     def move(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
         if output.ndim != 3 or output.shape[-1] != by.shape[-1]:

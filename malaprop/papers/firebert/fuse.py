@@ -1,4 +1,4 @@
-"""FuSE (Mein et al. 2021, section 2.1.4): a vote over SWITCH's other wordings of a text."""
+"""FuSE (Mein et al. 2021, section 2.1.4): vote over SWITCH's other wordings of a text."""
 
 from __future__ import annotations
 

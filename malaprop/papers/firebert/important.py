@@ -1,4 +1,4 @@
-"""Which words of a text a victim's answer rests on: by its gradient where it has one, else by leaving each out."""
+"""Rank the words of a text by their importance to a victim: by its gradient if it has one, else by leaving each out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WeighedWords:
 
 
 def weigh(victim: Victim, texts: Sequence[Text], counters: Counters, *, side: Side = "last") -> list[WeighedWords]:
-    """Words of every text by importance.
+    """Rank the words of every text by importance.
 
     `side` says which field of a pair may be perturbed: the last (the hypothesis, as attacks on pairs have it), or all.
     The gradient is that at a word's tokens, lengths summed (see `malaprop.zoo.gradients.word_sizes`). A victim without
@@ -99,7 +99,7 @@ def _left_out(victim: Victim, texts: Sequence[Text], opened: list[Ints], counter
 
 
 def _rounds(opened: list[Ints]) -> list[list[int]]:
-    """Texts in stretches whose variants one round can hold."""
+    """Group texts so that the variants of a group fit into one round."""
     rounds: list[list[int]] = [[]]
     held = 0
     for i, slots in enumerate(opened):

@@ -1,4 +1,4 @@
-"""What lies around a word and around the one an attack put for it: neighbours in their place, and noise on vectors."""
+"""Measure a victim around a word and around its adversarial replacement: on neighbours, and on noisy vectors."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Spot:
 
 
 def spots(outcome: Outcome, near: int) -> tuple[Spot, Spot] | None:
-    """The first changed word in the original, and what stands there in the adversarial text; None where none can be.
+    """Return the first changed word and its replacement, each with its neighbours; None if they have none.
 
-    Neighbours are the nearest of the counter-fitted vectors.
+    Neighbours are the nearest by the counter-fitted vectors.
     """
     if outcome.status != "success" or outcome.adversarial is None:
         return None
@@ -72,7 +72,7 @@ def look_around(
 
 
 def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot]) -> tuple[NeighbourStrip, ...]:
-    """What each model says of each neighbour, around the original word and around the adversarial one."""
+    """Return each model's answers with each neighbour in place, for the original word and for the adversarial one."""
     out = []
     for name, victim in models.items():
         for spot, adversarial in zip(both, (False, True), strict=True):
@@ -93,7 +93,7 @@ def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot])
 def around(
     models: dict[str, Victim], outcomes: Iterable[Outcome], *, near: int = 10, most: int = 200
 ) -> list[NeighboursKept]:
-    """Over successes of an attack: the neighbours of both words that have the true label, by model."""
+    """Count, by model, the neighbours of both words that keep the true label, over the successes of an attack."""
     found = [(o, both) for o in outcomes if (both := spots(o, near))][:most]
     out = []
     for name, victim in models.items():
@@ -118,7 +118,7 @@ def pictures(
     layout: Layout = "pca",
     seed: int = 0,
 ) -> list[Neighbourhood]:
-    """Close looks at the successes that changed fewest words, by every model; fields where it shows its vectors."""
+    """Describe the neighbourhoods of the successes with fewest changed words; noise fields if a model has vectors."""
     usable = [(o, both) for o in outcomes if (both := spots(o, near))]
     usable.sort(key=lambda pair: (len(pair[0].edits), pair[0].id))
     out = []
@@ -163,7 +163,7 @@ def _fields(
 def _cloud(
     gradients: TokenGradients, spot: Spot, noise: float, points: int, seed: int
 ) -> tuple[NDArray[np.float64], Floats] | None:
-    """Vectors of the word's first token with noise, and what the model says of each; None where it has no token."""
+    """Return noisy vectors of the word's first token and the model's answer to each; None if the word has no token."""
     (laid,) = gradients.layout.lay([spot.text])
     if not laid.size[spot.slot]:
         return None
@@ -179,7 +179,7 @@ def _cloud(
 
 
 def project_vectors(vectors: NDArray[np.float64], layout: Layout, seed: int) -> NDArray[np.float64]:
-    """Two numbers a vector: along the two directions in which they differ most, or by t-SNE."""
+    """Project vectors to two dimensions, by their principal components or by t-SNE."""
     if layout == "pca":
         centred = vectors - vectors.mean(0)
         left, sizes, _ = np.linalg.svd(centred, full_matrices=False)

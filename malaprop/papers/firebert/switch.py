@@ -1,4 +1,4 @@
-"""SWITCH (Mein et al. 2021, Figure 1): other wordings of a text that should keep its label.
+"""SWITCH (Mein et al. 2021, Figure 1): generate other wordings of a text that should keep its label.
 
 The most important words of a text give way to words drawn from their nearest neighbours in counter-fitted space, of the
 same part of speech. Where we differ:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switched:
-    """By SWITCH; its words are ranked by the victim."""
+    """The augmenter `switch`: other wordings by SWITCH, with words ranked by the victim."""
 
     switch: Switch
     needs_victim: bool = True
@@ -43,7 +43,7 @@ class Switched:
 
 
 def read_switched(given: Mapping[str, Any], copies: int) -> Switched:
-    """SWITCH as it is typed: switch, switch:words=3."""
+    """Make the augmenter from its settings as typed: switch, or switch:words=3."""
     return Switched(switch=call(Switch, {"alternatives": copies, **given}, "augment switch"))
 
 
@@ -53,7 +53,7 @@ _MANY = 4096  # alternatives of a text, before similarity takes some away
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchChoice:
-    """What SWITCH may do to one text: slots, most important first, and the words that may stand in each."""
+    """The candidates of one text: its slots, most important first, and the words that may replace each."""
 
     weighed: WeighedWords
     slots: Ints
@@ -104,7 +104,7 @@ class Switch:
 
     @property
     def count(self) -> int:
-        """How many are drawn."""
+        """How many alternatives are drawn of each text, before similarity takes some away."""
         return self.alternatives * (1 if self.similarity == "off" else self.multiplier)
 
     def but(self, **settings: Any) -> Switch:
@@ -113,7 +113,7 @@ class Switch:
     def alternatives_of(
         self, texts: Sequence[Fields], victim: Victim, *, seed: int = 0, counters: Counters | None = None
     ) -> list[list[Fields]]:
-        """Other wordings of each text, at most `alternatives`; none where no word can be switched."""
+        """Return other wordings of each text, at most `alternatives`; none if no word can be switched."""
         choices = self.choices(victim, cut_up(texts), counters or Counters())
         return [
             [text.values() for text in variants.texts()]
@@ -121,7 +121,7 @@ class Switch:
         ]
 
     def choices(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[SwitchChoice]:
-        """What may be done to each text; depends on no seed."""
+        """Return the candidates of each text; they depend on no seed."""
         from malaprop.assets.vectors import open_neighbours
         from malaprop.frame.runs.services import tags
 
@@ -144,7 +144,7 @@ class Switch:
         return SwitchChoice(weighed, np.asarray(slots, np.int64), words)
 
     def draw(self, choices: Sequence[SwitchChoice], seeds: Sequence[int], *, device: str = "cpu") -> list[Variants]:
-        """Alternatives of each text, drawn by its seed and its own words; all are compared at once, where they are."""
+        """Draw alternatives of each text by its seed and its own words, and filter or rank them by similarity."""
         drawn = [self._drawn(choice, seed) for choice, seed in zip(choices, seeds, strict=True)]
         return drawn if self.similarity == "off" else self._compared(drawn, device)
 
@@ -175,7 +175,7 @@ class Switch:
         return [next(found) if variants.count else variants for variants in drawn]
 
     def _kept(self, variants: Variants, cosines: Any) -> Variants:
-        """Those that similarity leaves, in the order drawn or, ranked, from the most similar on."""
+        """Keep the alternatives above the floor, or, with `rank`, the most similar ones, most similar first."""
         if self.similarity == "filter":
             return variants.keep(cosines >= self.floor - 1e-6).first(self.alternatives)
         from malaprop.core.score import ranked
@@ -195,7 +195,7 @@ def encoder(device: str) -> Any:
 
 @lru_cache(maxsize=1 << 17)
 def replacements(near: Neighbours, word: str, part: str, count: int) -> tuple[str, ...]:
-    """The nearest words of a part of speech (n, v, a, r; empty: any) in the case of the word; none if it is unknown."""
+    """Return the nearest words of a part of speech (n, v, a, r; empty: any), cased like the word; none if unknown."""
     from malaprop.assets.wordnet import PARTS
 
     row = near.vectors.index.get(word.lower())

@@ -1,4 +1,4 @@
-"""Which words a model takes an edited word for (Ebrahimi et al. 2018, Table 4)."""
+"""Find the vocabulary words nearest to a word's vector before and after an edit (Ebrahimi et al. 2018, Table 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAREST = 5
 
 
 def find_edited_words(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
-    """Words of successes and what became of them, in lower case, each pair once, the most frequent first."""
+    """Return the edited words of successes before and after, in lower case, each pair once, most frequent first."""
     counts = Counter(
         (edit.before.lower(), edit.after.lower()) for o in outcomes if o.status == "success" for edit in o.edits
     )
@@ -29,10 +29,10 @@ def find_edited_words(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
 def neighbours(
     folder: Path, pairs: Sequence[tuple[str, str]], *, device: str = "cpu"
 ) -> tuple[list[NearestWords], Rate]:
-    """The words of the vocabulary nearest to each word and to what became of it, by cosine at the output of the
-    highways; and how many of the originals are none of the five nearest any more.
+    """Return the words nearest to each word and to its edited form, and how many edited forms moved away.
 
-    The list is of those that moved. A word as its own neighbour is left out before the edit.
+    Nearness is the cosine at the output of the highways. A word has moved if the original is not among the five nearest
+    to its edited form; the list has those alone. Before the edit a word is not counted as its own neighbour.
     """
     import torch
     from torch.nn.functional import normalize
@@ -66,7 +66,7 @@ def neighbours(
 
 
 def _closest(cosines: Tensor) -> list[list[int]]:
-    """The numbers of the nearest words; special words are none."""
+    """Return the numbers of the nearest words, special words left out."""
     cosines[:, : len(SPECIAL)] = -2
     found: list[list[int]] = cosines.topk(min(NEAREST, cosines.shape[1]), dim=1).indices.tolist()
     return found

@@ -1,4 +1,4 @@
-"""The record of a HotFlip study: what its runs and models add up to, as figures and tables read it."""
+"""The record of a HotFlip study: success curves, operations, hardened models, nearest words and speed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipChange:
-    """What the successes of one run did to their texts: shares of characters, and how many of each operation."""
+    """The edits of one run's successes: the share of characters changed, and the count of each operation."""
 
     attack: str
     confidence: float

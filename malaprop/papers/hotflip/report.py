@@ -1,4 +1,4 @@
-"""The part of the page that shows a HotFlip study: its figure and its tables, from its record alone."""
+"""The section of the report on a HotFlip study: its figure and its tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLE = "HotFlip study"
 
 
 def studies(found: Sequence[HotFlipRecord]) -> Markup:
-    """A card for each study; nothing where there is none."""
+    """Return a card for each study."""
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
@@ -93,7 +93,7 @@ def _words(line: NearestWords) -> tuple[str, str, str, str]:
 
 
 def terminal(study: HotFlipRecord) -> str:
-    """Each model under the attack by flips, and without an attack."""
+    """Return the table for the terminal: each model under the attack by flips, and without an attack."""
     rows = [(m.name, str(m.error), str(m.success)) for m in study.hardened]
     title = f"{study.model} on {study.data}, {study.texts:,} texts a run"
     return lines_of(title, ("training", "error without attack", "success of flips"), rows)

@@ -1,4 +1,4 @@
-"""malaprop study hotflip: a model that reads characters, attacked and hardened in the ways of the HotFlip paper."""
+"""malaprop study hotflip: attack a model that reads characters and harden it, as in the HotFlip paper."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class HotFlip:
                 f"the study attacks a model that reads characters, and {spec.name} does not; name one that reads "
                 "characters (CharCNN-LSTM, LSTM-C-Random-1 ...)"
             )
-        self.texts.examples(trains=True)  # what is wrong with a file should not wait for a model
+        self.texts.examples(trains=True)  # raise on a faulty file before a model is trained
 
     def plan(self) -> Iterator[Task]:
         from malaprop.frame.tasks.outputs import OwnFolder, RunFolder
@@ -108,7 +108,7 @@ class HotFlip:
             )  # fmt: skip
 
     def train(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """One model, plainly or hardened."""
+        """Train one model, plainly or hardened."""
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.frame.tasks.outputs import Note
         from malaprop.zoo.train import TrainingInput
@@ -123,7 +123,7 @@ class HotFlip:
         yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
 
     def examples(self, cell: Cell, inputs: Inputs) -> Examples:
-        """The texts of one attack, with the labels as the model numbers them."""
+        """Return the texts of one attack, with the labels as the model numbers them."""
         from malaprop.core.victim import About
         from malaprop.data.matching import agree
         from malaprop.training.card import read_card
@@ -134,7 +134,7 @@ class HotFlip:
         return agree(texts.examples(trains=True), about)
 
     def attack(self, cell: Cell, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """One attack. Times of a few texts are compared: what is done once, at the first batch, is no part of them."""
+        """Run one attack; where times are compared, one text is attacked before, so that start-up does not count."""
         from malaprop.frame.runs.local import run
         from malaprop.frame.runs.make_attack import recipe
 
@@ -164,7 +164,7 @@ class HotFlip:
 
 
 def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
-    """How many characters training flips, and where; as the defence itself has it where nothing is said."""
+    """Return the training settings for the share of characters to flip and where; defaults where none is given."""
     by_character = closes == "character"
     try:
         given = {"r": float(share)} if share else {"r": 0.2} if by_character else {}
@@ -174,7 +174,7 @@ def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
 
 
 def defence(method: str, closes: str = "word") -> Any:
-    """What is in the loop of training, by name; where an edit closes a character alone, hotflip flips as many more."""
+    """Make a training method by name; if an edit closes a character alone, hotflip flips a fifth of them by default."""
     from malaprop.frame.study.model_kinds import DEFENCES
 
     plain, _, share = method.partition(":")

@@ -1,4 +1,4 @@
-"""The HotFlip study: which attacks it runs on which models, and what their records add up to."""
+"""The HotFlip study: which attacks it runs on which models, and its figures (Figure 1, Table 2, section 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from malaprop.training.card import read_card, spec_name
 
 
 def confidence(outcome: Outcome) -> float:
-    """With which probability the victim is wrong in the end; 0 where it is right."""
+    """Return the victim's probability of its wrong label for the adversarial text; 0 if the label is right."""
     side = outcome.adversarial
     if side is None or side.prediction is None or side.prediction == outcome.label:
         return 0.0
@@ -25,16 +25,16 @@ def confidence(outcome: Outcome) -> float:
 
 
 def success_at(outcomes: Sequence[Outcome], asked: float) -> Rate:
-    """Of the texts that were right before, those that end wrong with at least this confidence."""
+    """Count the texts, of those classified correctly before, that end wrong with at least this confidence."""
     attacked = [o for o in outcomes if o.status in ("success", "failed")]
     return Rate(sum(confidence(o) >= asked and confidence(o) > 0 for o in attacked), len(attacked))
 
 
 def curve(attack: str, runs: Mapping[float, Sequence[Outcome]], points: Sequence[float]) -> Curve:
-    """`runs` are the same attack by the confidence at which it stopped.
+    """Return the success of one attack at each confidence; `runs` are its runs by the confidence at which they stopped.
 
-    A point is read from the run that went on just far enough: of those that asked for this confidence or a higher one,
-    the lowest. A search does not depend on where it stops, so its strongest attempt at a higher one serves a lower one.
+    A point is read from the run with the lowest floor that is at least as high. A search does not depend on where it
+    stops, so its strongest attempt for a higher confidence serves a lower one.
     """
     found = []
     for point in sorted(points):
@@ -48,7 +48,7 @@ OPERATIONS = ("flip", "insert", "delete")
 
 
 def operations(before: str, after: str) -> Counter[str]:
-    """The fewest flips, insertions and deletions that make one word of the other; of equally few, the most flips."""
+    """Count the fewest flips, insertions and deletions from one word to the other; of equally few, most flips."""
     # rows[j]: (edits, -flips, flips, inserts, deletes) that turn what was read of `before` into after[:j]
     row = [(j, 0, 0, j, 0) for j in range(len(after) + 1)]
     for i, old in enumerate(before, 1):
@@ -67,7 +67,7 @@ def _plus(cell: tuple[int, int, int, int, int], insert: int = 0, delete: int = 0
 
 
 def of_outcome(outcome: Outcome) -> Counter[str]:
-    """All operations of one outcome's edits."""
+    """Count all operations of one outcome's edits."""
     total: Counter[str] = Counter()
     for edit in outcome.edits:
         total += operations(edit.before, edit.after)
@@ -75,7 +75,7 @@ def of_outcome(outcome: Outcome) -> Counter[str]:
 
 
 def changed_characters(outcome: Outcome) -> float:
-    """Operations as a share of the characters of the original, white space not counted."""
+    """Return the operations as a share of the original's characters without white space."""
     many = sum(not char.isspace() for value in outcome.original.fields.values() for char in value)
     return of_outcome(outcome).total() / max(1, many)
 
@@ -116,7 +116,7 @@ class HotFlipDesign:
         return PLAIN, *self.methods
 
     def cells(self) -> Iterator[Cell]:
-        """The longest first, so that none is alone at the end."""
+        """Yield the attacks, the longest first, so that none runs alone at the end."""
         if self.exact:
             for name, exact in (("few-exact", True), ("few", False)):
                 settings: dict[str, Any] = {"exact": exact, "operations": "flip"}
@@ -136,7 +136,7 @@ class HotFlipDesign:
         return {} if self.closes == "word" else {"closes": self.closes}
 
     def search(self, search: str, floor: float) -> Cell:
-        """One of the three searches on the plain model."""
+        """Return the attack by one of the three searches on the plain model."""
         settings: dict[str, Any] = {"confidence": floor} if floor else {}
         if search == "beam":
             settings["width"] = self.width
@@ -146,7 +146,7 @@ class HotFlipDesign:
 
 
 def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -> HotFlipRecord:
-    """The study from its runs and models on disk."""
+    """Build the record from the runs and models on disk."""
     runs = {
         search: {floor: read_outcomes(plan.search(search, floor).folder(root)) for floor in plan.confidences}
         for search in SEARCHES
@@ -205,7 +205,7 @@ def _read_hardened(root: Path, model: str) -> Hardened:
 
 
 def _vary(found: Sequence[Any]) -> Iterator[Any]:
-    """The first few with different words."""
+    """Yield the first few lines whose words differ."""
     seen: set[str] = set()
     for line in found:
         if line.word not in seen and len(line.word) > 2 and len(seen) < SHOWN:
@@ -228,5 +228,5 @@ def _read_few(root: Path, name: str) -> list[Outcome]:
 
 
 def _wall(outcomes: Sequence[Outcome]) -> float:
-    """They are few enough to be begun together, so that the longest took as long as all."""
+    """Return the wall time of a run of few texts: all start together, so it is the time of the longest."""
     return max((o.seconds for o in outcomes), default=0.0)

@@ -1,4 +1,4 @@
-"""HotFlip in training: the flips that would raise the loss most, all at once, on every text of a batch."""
+"""Train on HotFlip's flips: those that would raise the loss most, all at once, on every text of a batch."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class HotFlipTraining:
 def loss_with_flips(
     model: Any, batch: Batch, how: HotFlipTraining, usable: Bool[Tensor, " symbol"]
 ) -> Float[Tensor, ""]:
-    """Mean of the losses on the texts and on the flipped texts.
+    """Return the mean of the losses on the texts and on the flipped texts.
 
-    The first is walked back here: one backward pass gives the gradients of the weights and says which flips are best.
+    The first backward pass runs here: it gives the gradients of the weights and says which flips are best.
     """
     words: CharWords = model.embedding
     ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
@@ -74,7 +74,7 @@ def best_flips(
     usable: Bool[Tensor, " symbol"],
     once: bool = False,
 ) -> Signs:
-    """The texts with the best share `r` of their characters flipped, at least one a text where any can be."""
+    """Flip the best share `r` of the characters of each text, at least one where any can be flipped."""
     slopes = Slopes(char_gradients(words, spelled, towards), torch.empty(0), spelled.everywhere)
     open_ = plain_words(slopes.signs, usable)
     found = gains(slopes, vectors(words), usable, open_, ("flip",))

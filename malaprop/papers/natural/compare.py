@@ -1,4 +1,4 @@
-"""Robustness without labels: which of several victims needs the larger change, on the same items."""
+"""Compare the robustness of victims without labels: which needs the larger change, on the same items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from malaprop.papers.natural.record import Correlation, SearchPair, SweepDot, Vi
 
 
 class Searched(Protocol):
-    """A finished item, image or sentence."""
+    """A searched item, image or sentence, with its result."""
 
     @property
     def id(self) -> str: ...
@@ -28,12 +28,12 @@ class Searched(Protocol):
 
 
 def distances(finds: Sequence[Searched]) -> dict[str, float]:
-    """The distance of each success, by id."""
+    """Return the distance of each success, by id."""
     return {find.id: find.distance for find in finds if find.status == "success" and find.distance is not None}
 
 
 def largest(found: Mapping[str, Sequence[Searched]]) -> dict[str, Rate]:
-    """How often each victim's adversary is the farthest, over items where every victim has one; ties count for none."""
+    """Count how often each victim's adversary is the farthest, over items where every victim has one, without ties."""
     by_victim = {victim: distances(finds) for victim, finds in found.items()}
     shared = set.intersection(*(set(d) for d in by_victim.values())) if by_victim else set()
     wins = dict.fromkeys(by_victim, 0)
@@ -48,7 +48,7 @@ def largest(found: Mapping[str, Sequence[Searched]]) -> dict[str, Rate]:
 
 
 def pairs(found: Mapping[str, Sequence[Searched]]) -> tuple[VictimPair, ...]:
-    """Every two victims by the sign test, in the order given."""
+    """Compare every two victims by the sign test, in the order given."""
     out = []
     for one, two in combinations(found, 2):
         a, b = distances(found[one]), distances(found[two])
@@ -62,7 +62,7 @@ def pairs(found: Mapping[str, Sequence[Searched]]) -> tuple[VictimPair, ...]:
 def compare_searches(
     found: Mapping[str, Mapping[str, Sequence[Searched]]], *, rounds: int = 2000, seed: int = 0
 ) -> tuple[SearchPair, ...]:
-    """Of each victim, by its name and a search's, the first search beside every other one."""
+    """Compare, for each victim, the first search with every other; `found` is by victim, then by search."""
     out = []
     for victim, by_search in found.items():
         first, *rest = by_search
@@ -81,7 +81,7 @@ def compare_searches(
 
 
 def _relate(sides: Sequence[Sequence[float]], rounds: int, seed: int) -> Estimate:
-    """The median of the second side over that of the first, with its interval from resampling both alike."""
+    """Return the ratio of the second side's median to the first's, with its interval from resampling both alike."""
     one, two = (np.asarray(side, np.float64) for side in sides)
     some = np.random.default_rng(seed).integers(0, len(one), (rounds, len(one)))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,14 +92,14 @@ def _relate(sides: Sequence[Sequence[float]], rounds: int, seed: int) -> Estimat
 
 
 def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Return the ranks of the values from 1; equal values share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[inverse], np.float64)
 
 
 def spearman(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    """The correlation of ranks; nan where a side has one value alone."""
+    """Return Spearman's rank correlation; nan where a side does not vary."""
     a, b = ranks(one), ranks(two)
     a, b = a - a.mean(), b - b.mean()
     length = float(np.sqrt((a @ a) * (b @ b)))
@@ -109,7 +109,7 @@ def spearman(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
 def correlation(
     dots: Sequence[SweepDot], group: str = "all", *, rounds: int = 2000, seed: int = 0
 ) -> Correlation | None:
-    """Of accuracy with mean distance over a group of classifiers; None of fewer than four, or where all are alike."""
+    """Correlate accuracy with mean distance over a group of classifiers; None for fewer than four, or equal ones."""
     kept = [d for d in dots if d.distance.mean is not None and group in ("all", d.group)]
     if len(kept) < 4:
         return None

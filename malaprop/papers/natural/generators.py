@@ -1,4 +1,4 @@
-"""Generative models of images, trained into folders and measured."""
+"""Train generative models of images into folders, and measure them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def train_on(
     quiet: bool = True,
     say: Callable[[str], None] = lambda line: None,  # noqa: ARG005
 ) -> ImageManifold:
-    """A generative model in its folder: the one that is there if it was made so, else a new one, or the rest of one."""
+    """Train a generative model into its folder; one with these settings is loaded from there, a begun one resumed."""
     shape = ImageShape.of(learn.shape, **({} if plan.dim is None else {"dim": plan.dim}), width=plan.width)
     recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
     if is_generator(folder):
@@ -83,28 +83,28 @@ def train_on(
 
 
 def count_steps(curves: Curves, phase: str) -> float:
-    """Steps that were made of a phase: fewer than planned where the clock ended it."""
+    """Count the steps made in a phase: fewer than planned if the time limit ended it."""
     return float(max((point["step"] for point in curves if point["phase"] == phase), default=0))
 
 
 def count_greys(data: ImageSet) -> float:
-    """Distinct values of pixels among the first thousand images."""
+    """Count the distinct pixel values among the first thousand images."""
     return float(len(np.unique(data.images[:1000])))
 
 
 def plan_judge(data: ImageSet) -> ImageTrainingSettings:
-    """How a judge is trained."""
+    """Return the training settings of a judge."""
     return ImageTrainingSettings(kind="lenet", epochs=3 if len(data) > 20_000 else 8)
 
 
 def judge(data: ImageSet, *, seed: int, device: str, quiet: bool = True) -> ImageVictim:
-    """A classifier that no search asks: a LeNet of its own seed."""
+    """Train a classifier that no search queries: a LeNet of its own seed."""
     net, _ = fit(plan_judge(data), data, seed=seed, device=device, quiet=quiet)
     return of_network(net, name="judge", device=device, image=data.shape)
 
 
 def measure(made: ImageManifold, learn: ImageSet, test: ImageSet, judge: ImageVictim, *, seed: int) -> dict[str, float]:
-    """Errors of reconstruction, distances of samples from real images beside those of real from real, and coverage.
+    """Measure errors of reconstruction, distances of samples from real images and of real from real, and coverage.
 
     `reconstruction_label`: the share of test images that the judge still gives their label when they come back.
     """

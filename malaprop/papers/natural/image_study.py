@@ -1,4 +1,4 @@
-"""Natural adversaries of images: models that are trained once, searches, and what they add up to."""
+"""What `malaprop natural` does for images: train models once, search around images, and compute the figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STEPS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ImageItem:
-    """An image to be searched around; its pixels are in the ground."""
+    """An image to search around; its pixels are in the `LatentData`."""
 
     id: str
     label: int
@@ -46,7 +46,7 @@ class ImageItem:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageDomain:
-    """Images, a generative model of them, and classifiers. `compares`: labels play no part. `small`: no GPU."""
+    """Images as the items of latent searches. `compares`: labels play no part. `small`: no GPU."""
 
     asked: Latent
     judge: str = _AUTO
@@ -66,7 +66,7 @@ class ImageDomain:
 
     @property
     def split(self) -> str:
-        """Sets of images have parts of their own."""
+        """The part of the data that is searched."""
         return "test" if self.asked.split == "auto" else self.asked.split
 
     def load(self, split: str) -> ImageSet:
@@ -112,7 +112,7 @@ class ImageDomain:
         assert self.load(self.split)  # what is wrong with the data should not wait for a model
 
     def train(self, models: Mapping[str, Any]) -> Iterator[Task]:
-        """A task for each model that is only named: it is trained once for these images and kept in the cache."""
+        """Yield a task for each model given only by name, which trains it to the cache for these images."""
         from malaprop.assets.folders import cache_root
         from malaprop.papers.natural.models.image_victim import CARD as VICTIM_CARD
         from malaprop.papers.natural.models.image_victim import KINDS
@@ -150,7 +150,7 @@ class ImageDomain:
         yield from ()
 
     def train_victim(self, kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """A classifier; a judge, which no search asks, is a LeNet of another seed."""
+        """Train a classifier; a judge, which no search queries, is a LeNet of another seed."""
         from malaprop.papers.natural.generators import plan_judge
         from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, train
 
@@ -171,7 +171,7 @@ class ImageDomain:
         return desk.keep(GENERATOR, lambda: load(folder, device=desk.device))
 
     def open_victim(self, desk: WorkerContext, inputs: Inputs, name: str) -> ImageVictim | None:
-        """A classifier that fits the images; None where none is asked for."""
+        """Load a classifier of the images; None if the task has none by this name."""
         from malaprop.papers.natural.models.image_victim import ImageVictim, load, of_function
 
         def make() -> ImageVictim:
@@ -188,7 +188,7 @@ class ImageDomain:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What run.toml says of every run."""
+        """The parts that run.toml has for every run."""
         return {"task": _TASK, "split": self.split}
 
     def batch(self, desk: WorkerContext) -> int:
@@ -204,7 +204,7 @@ class ImageDomain:
         yield make_image_data(items, manifold, self.asked.refine)
 
     def search(self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """The pieces of a run: what is run, then what is found around each image."""
+        """Yield the description of a run, then the result of each image."""
         from malaprop.papers.natural.images import ImageTarget
         from malaprop.papers.natural.latent_target import LatentRun
 
@@ -223,7 +223,7 @@ class ImageDomain:
         yield from quest.run({item.id for item in share.items})
 
     def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[ImageFigures]:
-        """What the finds of a run add up to, and the victim's accuracy on the whole part."""
+        """Compute the figures of a run, with the victim's accuracy on the whole part."""
         finds = order_lines(inputs[GROUND], inputs[errand.run], "images")
         method = repr(self.make_search(errand.search))
         yield self._figures(desk, inputs, errand, finds, search=errand.search, settings=method)
@@ -242,7 +242,7 @@ class ImageDomain:
         return ImageFigures(tried=tried, shown=tuple(_few(finds)))
 
     def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The fast gradient sign method beside the search, where the victim gives gradients."""
+        """Run the fast gradient sign method beside the search, if the victim has gradients."""
         from malaprop.papers.natural.fgsm import Fgsm
 
         victim, judge = self.open_victim(desk, inputs, errand.model), self.open_victim(desk, inputs, JUDGE)
@@ -254,7 +254,7 @@ class ImageDomain:
         yield self._figures(desk, inputs, errand, finds, search=FGSM, settings="")
 
     def describe(self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs) -> Iterator[NaturalRecord]:
-        """The generative model: its figures, and pictures of random points."""
+        """Yield the record's part on the generative model: its figures, and pictures of random points."""
         from malaprop.core.png import address, sheet
         from malaprop.core.seeds import generator
 
@@ -272,7 +272,7 @@ class ImageDomain:
 
 
 def _few(finds: Sequence[Find]) -> list[Find]:
-    """Successes to look at, labels taking turns."""
+    """Choose successes to show, labels taking turns."""
     hits = [find for find in finds if find.adversary]
     turns: dict[int, int] = {}
     keyed = []

@@ -1,4 +1,4 @@
-"""Natural adversaries of image classifiers: what a victim is shown, and what is written down of it."""
+"""Latent searches around images: how an image is shown to a victim, and how its result is recorded."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from malaprop.papers.natural.record import Find
 from malaprop.papers.natural.search.service import LatentService, OtherLabel
 
 STRIP = 8  # pictures from the start to the adversary
-UNKNOWN = -1  # the label of a victim that was not heard
+UNKNOWN = -1  # the label of a victim that gave no answer
 
 
 def make_image_data(data: ImageSet, manifold: ImageManifold, refine: int = 0) -> LatentData:
-    """Where the searches of images start; `refine` gradient steps bring each start nearer to its image."""
+    """Find where the searches of images start; `refine` gradient steps bring each start nearer to its image."""
     starts = manifold.invert(data.images)
     starts = manifold.refine(data.images, starts, refine) if refine else starts
     return LatentData(items=data, ids=data.ids, starts=starts, returned=manifold.pictures(starts))
@@ -34,7 +34,7 @@ def make_image_data(data: ImageSet, manifold: ImageManifold, refine: int = 0) ->
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageTarget:
-    """A classifier of images. `labels` false: also images that it has wrong, as no label is looked at."""
+    """A classifier of images as the target of searches. `labels` False: search misclassified images too."""
 
     ground: LatentData
     manifold: ImageManifold
@@ -115,6 +115,6 @@ def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArr
 
 
 def error_find(item: Any, seed: int, why: str) -> Find:
-    """The line of an image that could not be searched."""
+    """Return the result of an image that could not be searched."""
     del seed
     return Find(id=item.id, status="error", label=item.label, prediction=UNKNOWN, reason=why)

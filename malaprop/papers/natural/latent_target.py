@@ -1,4 +1,4 @@
-"""A quest: one victim under one latent search, around every item of a ground; images and sentences alike."""
+"""Run one latent search against one victim, around every item of a dataset, images and sentences alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from malaprop.papers.natural.search.service import Goal
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LatentData:
-    """What all victims of a study share: items, where their searches start, and what those points generate."""
+    """The data that all victims of a study share: items, where their searches start, and what those points generate."""
 
     items: Any  # an ImageSet, or a Dataset of texts
     ids: tuple[str, ...]
@@ -30,33 +30,33 @@ class LatentData:
 
 
 class LatentTarget(Protocol):
-    """A victim, and how its items are shown to it and written down. Items are named by their place in the ground."""
+    """A victim, how items are shown to it, and how results are recorded. Items are named by their place in the data."""
 
     @property
     def ground(self) -> LatentData: ...
 
     def services(self) -> dict[str, Service]:
-        """`latent` and `verify` judge clouds of points; `items` answers what the victim reads."""
+        """Return the services: `latent` and `verify` judge latent points, `items` gives the victim's answers."""
 
     def describe(self, at: int) -> Any:
-        """The line of an item before anybody is asked."""
+        """Return the result of an item before any query."""
 
     def show(self, at: int) -> list[Any]:
-        """What the victim is asked first: the item as it is, and as its start gives it back."""
+        """Return the first two queries: the item as it is, and the item that its start generates."""
 
     def begin(self, at: int, line: Any, answers: Sequence[Any]) -> tuple[Any, Goal]:
-        """The line with both answers, skipped where there is nothing to look for; and what is looked for."""
+        """Return the result with both answers, skipped if there is nothing to search for, and the search's goal."""
 
     def write(self, at: int, point: Floats) -> tuple[Any, Any]:
-        """The item of a point, as a goal sees it and as the victim reads it."""
+        """Generate the item of a point, as a goal sees it and as the victim reads it."""
 
     def tell(self, at: int, line: Any, made: tuple[Any, Any], answer: Any, point: Floats) -> Any:
-        """The line with its adversary."""
+        """Return the result with its adversary."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LatentRun:
-    """One victim under one search; what an item gives depends on the seed and its id alone."""
+    """One victim under one search; the result of an item depends on the seed and its id alone."""
 
     target: LatentTarget
     search: LatentSearch
@@ -65,14 +65,14 @@ class LatentRun:
     cap: int = CAP
 
     def run(self, wanted: Collection[str] | None = None) -> Iterator[Any]:
-        """Finished items, in the order they end: those that are wanted, or all."""
+        """Yield the results in the order they end, of the wanted items or of all."""
         ids = enumerate(self.target.ground.ids)
         jobs = ((at, self._steps(at)) for at, name in ids if wanted is None or name in wanted)
         for _, line in drive(jobs, self.target.services(), width=self.width):
             yield line
 
     def _steps(self, at: int) -> Steps[Any]:
-        """One item, from what the victim says of it to what was found."""
+        """Search around one item."""
         target, line = self.target, self.target.describe(at)
         try:
             answers = yield Ask("items", target.show(at))
@@ -87,7 +87,7 @@ class LatentRun:
             return replace(line, status="error", reason=str(error))
 
     def _confirm(self, at: int, line: Any, goal: Goal, catch: LatentSuccess) -> Steps[Any]:
-        """The adversary is written and its answer asked anew; both must still reach the goal."""
+        """Generate the adversary and query it afresh; it must still reach the goal."""
         if catch.point is None or catch.distance is None:
             return replace(line, status="error" if catch.failed else "failed")
         made = self.target.write(at, catch.point)

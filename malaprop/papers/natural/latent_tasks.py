@@ -1,4 +1,4 @@
-"""Latent searches: the settings, tasks and figures that `malaprop natural` has for images and texts alike."""
+"""The settings, tasks and figures of latent searches that images and texts share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from malaprop.papers.natural.text_record import NaturalTextRecord, TextTried
 
 GENERATOR, GROUND, ABOUT, FGSM = "generator", "ground", "about", "fgsm"
-IMAGE_VICTIM, TEXT_VICTIM = "forest", "LSTM-W-GloVe-1"  # where none is named
+IMAGE_VICTIM, TEXT_VICTIM = "forest", "LSTM-W-GloVe-1"  # defaults of --victim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Latent:
 
 
 class Domain(Protocol):
-    """Images or texts: what is searched around, in which space, and what is written down of it.
+    """Images or texts: the items of a search, its generative model and victims, and how results are recorded.
 
     Its methods are the work of tasks; `read` and `read_more` are the driver's, who alone reads data.
     """
@@ -77,7 +77,7 @@ class Domain(Protocol):
     def generator(self) -> str: ...
     @property
     def judges(self) -> Mapping[str, Any]:
-        """Models that no search asks, by name."""
+        """Models that judge adversaries and that no search queries, by name."""
 
     def check(self, victims: Sequence[Any], where: RunOptions) -> None: ...
     def make_search(self, name: str) -> Any: ...
@@ -104,7 +104,7 @@ class LatentJob:
 
     @property
     def model(self) -> str:
-        """The name under which a task is given the victim."""
+        """The name by which a task gets the victim."""
         return f"victims/{slug(self.victim)}"
 
     @property
@@ -118,13 +118,13 @@ class LatentJob:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Models by the names under which tasks are given them: as the user named them, or trained by a task."""
+    """Models by the names that tasks use for them: as the user named them, or trained by a task."""
 
     named: Mapping[str, Any]
     trained: Mapping[str, Task]
 
     def give(self, *names: str, after: Sequence[str] = ()) -> dict[str, Any]:
-        """Of a task: what it loads, and what it comes after."""
+        """Return the settings of a task that loads these models and runs after these tasks."""
         return {
             "after": (*after, *(name for name in names if name in self.trained)),
             "victims": {name: self.named[name] for name in names if name in self.named and name not in self.trained},
@@ -134,7 +134,7 @@ class Models:
 
 
 def prepare(domain: Domain, victims: Mapping[str, Any]) -> tuple[Models, list[Task]]:
-    """The tasks that train what is only named, and the one that finds where searches start."""
+    """Return the tasks that train models given only by name, and the one that finds where searches start."""
     from malaprop.frame.tasks.outputs import Handover
     from malaprop.frame.tasks.task import Task
 
@@ -160,13 +160,13 @@ class LatentTasks:
         return [replace(one, place=f"{slug(one.search)}/{slug(one.victim)}") for one in found] if self.apart else found
 
     def check(self, where: RunOptions) -> None:
-        """Refuses what does not go together, before anything is loaded."""
+        """Raise on settings that do not go together, before anything is loaded."""
         for search in self.searches:
             assert self.domain.make_search(search)
         self.domain.check(tuple(self.victims.values()), where)
 
     def plan(self) -> Iterator[Task]:
-        """Models that are trained once, where searches start, a run and its figures for each errand."""
+        """Yield the tasks: train models, find the starts, and a run and its figures for each job."""
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
 
@@ -192,7 +192,7 @@ class LatentTasks:
         yield Task(name=ABOUT, work=partial(domain.describe, errands), output=about, **wants)
 
     def gather(self, root: Path) -> Any:
-        """The record: what each run came to, some of what it found, and of several victims which needs more."""
+        """Build the record: the figures of each run, some of its results, and the comparison of several victims."""
         from malaprop.frame.study.attack_tasks import read_times
         from malaprop.frame.tasks.outputs import JsonFile, Skipped, read_json, value_file
         from malaprop.papers.natural.compare import compare_searches, largest, pairs
@@ -223,7 +223,7 @@ class LatentTasks:
 
 
 def _read_forwarded(root: Path) -> dict[str, int]:
-    """How many texts reached the victim of each task, over all its attempts."""
+    """Count the texts that reached the victim of each task, over all its attempts."""
     from malaprop.frame.tasks.events import read_log
 
     out: dict[str, int] = {}
@@ -234,7 +234,7 @@ def _read_forwarded(root: Path) -> dict[str, int]:
 
 
 def name_victims(victims: Sequence[Any]) -> dict[str, Any]:
-    """Victims by what records call them: of folders and files the last part of their path, where no two are alike."""
+    """Name victims for records: folders and files by the last part of their path, unless two are alike."""
 
     def name(spec: Any, short: bool) -> str:
         if not isinstance(spec, (str, Path)):
@@ -245,13 +245,13 @@ def name_victims(victims: Sequence[Any]) -> dict[str, Any]:
         found = {name(spec, short): spec for spec in victims}
         if len(found) == len(victims):
             return found
-    raise SettingError(f"each victim is searched once, got {', '.join(name(spec, False) for spec in victims)}")
+    raise SettingError(f"each victim may be named once, got {', '.join(name(spec, False) for spec in victims)}")
 
 
 def describe_run(
     asked: Latent, ground: LatentData, recipe: str, victim: str, parts: Mapping[str, Any], **more: Any
 ) -> Run:
-    """What is run, written beside what it finds: a resume must be of the same work."""
+    """Describe a run, for run.toml: a resume must be of the same work."""
     from malaprop.frame.records.run import Run
 
     data = ground.items
@@ -263,7 +263,7 @@ def describe_run(
 
 
 def order_lines(ground: LatentData, lines: Sequence[Any], what: str) -> list[Any]:
-    """The lines of a run in the order of the items; refuses a run of which nothing came to an end."""
+    """Sort the results of a run in the order of the items; raise if every search ended in an error."""
     places = {name: at for at, name in enumerate(ground.ids)}
     errors = [line for line in lines if line.status == "error"]
     if errors and len(errors) == sum(line.status != "skipped" for line in lines):
@@ -281,7 +281,7 @@ def choose_domain(
     probe: str | None = None,
     compares: bool = False,
 ) -> Domain:
-    """Images or texts, by the data; an option of the other kind would do nothing and is refused."""
+    """Choose images or texts by the data; raise on an option of the other kind, which would do nothing."""
 
     def refuse(option: str, value: str | None, why: str) -> None:
         if value:
@@ -302,7 +302,7 @@ def choose_domain(
 
 
 def view_record(command: str, record: NaturalRecord | NaturalTextRecord) -> View:
-    """The figures for people and programs, of images and texts alike."""
+    """Return the figures of a record, of images or of texts, for people and programs."""
     from malaprop.papers.natural.record import NaturalRecord
 
     runs = [summarize(tried) for tried in record.tried]
@@ -332,7 +332,7 @@ _JUDGED = {"original": "judged_original", "new": "judged_changed", "another": "j
 
 
 def summarize(tried: Tried | TextTried) -> dict[str, Any]:
-    """A run of images or of texts, as `--json` has it."""
+    """Return the figures of a run of images or of texts, as `--json` has them."""
     from malaprop.frame.records.summary import Rate, Spread
     from malaprop.papers.natural.text_record import TextTried
 

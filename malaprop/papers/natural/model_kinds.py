@@ -1,4 +1,4 @@
-"""How `malaprop train` trains sentence models, generators of images and image classifiers."""
+"""Make sentence models, image generators and image classifiers known to `malaprop train`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Probing functions: what a translation is searched for. A source that passes is an adversary of the translator."""
+"""Probing functions: tests of a translation; a source whose translation passes is an adversary of the translator.
+
+Which words translate which is estimated from pairs of sentences by IBM's first model.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def translations(
     least: int = 2,
     common: float = 0.1,
 ) -> dict[str, frozenset[str]]:
-    """For each of `words`, lower-cased, the target words that it becomes, each at least a share `floor` of the times.
+    """Find for each of `words`, lower-cased, the target words it becomes in at least a share `floor` of its uses.
 
     A word counts where it is in at least `least` pairs, and so do the words it becomes; marks, and words that more
     than a share `common` of the targets hold, are no translation of anything. Each source has an empty word
@@ -66,7 +69,7 @@ def translations(
 
 
 class _Numbers(dict[str, int]):
-    """A number for each word, in the order they are first asked for."""
+    """Numbers words in the order in which they are first looked up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,19 +115,19 @@ class VerbDropped:
     both: bool = False
 
     def beside(self, source: str, translation: str) -> VerbDropped:
-        """For sources that are searched around this one: dropped is a verb that its translation had."""
+        """Return the probe for searches around this source, which ignores verbs that its translation lacks already."""
         missing = self.missing(source, translation)
         return replace(self, of=frozenset(verb for verb in self.known(source) if verb not in missing))
 
     @property
     def hopeless(self) -> str:
-        """Why nothing can pass, if so."""
+        """The reason why no translation can pass; empty if one can."""
         if self.both and self.of is not None and len(self.of) < 2:
             return "it has no two verbs that its translation has too"
         return "its translation has no verb that could be dropped" if self.of == frozenset() else ""
 
     def missing(self, source: str, translation: str) -> tuple[str, ...]:
-        """Verbs of the source of which the translation has nothing."""
+        """Return the verbs of the source that have no translation in the target."""
         written = set(tokens(translation))
         return tuple(verb for verb in self.known(source) if not self.verbs[verb] & written)
 
@@ -140,7 +143,7 @@ class VerbDropped:
 
 
 def parse(text: str) -> str:
-    """The word of `word-appears:WORD`, or nothing for `verb-dropped` and `verb-dropped:both`; else it is refused."""
+    """Return the word of `word-appears:WORD`, or "" for `verb-dropped` and `verb-dropped:both`; raise on other text."""
     kind, _, word = text.partition(":")
     if kind == WORD and word:
         return word
@@ -150,7 +153,7 @@ def parse(text: str) -> str:
 
 
 def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) -> SentenceGoal:
-    """A probe by name; `pairs` of source and translation say what verbs become, `sentences` which words are verbs."""
+    """Make a probe by name; `pairs` of source and translation give verbs' translations, `sentences` the verbs."""
     word = parse(text)
     if word:
         return WordAppears(word)
@@ -164,7 +167,7 @@ def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) 
 
 
 def _with_forms(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Each verb may also become what its other forms become: sits, sitting and sit share theirs."""
+    """Let the forms of a verb share their translations: sits, sitting and sit."""
     forms: dict[str, set[str]] = {}
     for verb, words in table.items():
         forms.setdefault(_stem(verb), set()).update(words)
@@ -172,7 +175,7 @@ def _with_forms(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]
 
 
 def _stem(verb: str) -> str:
-    """A verb without its ending, for comparing forms of it; irregular ones stay apart."""
+    """Return a verb without its ending, to compare its forms; irregular forms stay distinct."""
     for ending in ("ing", "ed", "es", "s"):
         if verb.endswith(ending) and len(verb) - len(ending) >= 3:
             verb = verb.removesuffix(ending)
@@ -183,12 +186,12 @@ def _stem(verb: str) -> str:
 
 
 def count_verbs(sentence: str, verbs: frozenset[str]) -> int:
-    """How many of these verbs a sentence has."""
+    """Count how many of these verbs a sentence has."""
     return len(verbs.intersection(tokens(sentence)))
 
 
 def verbs_of(sentences: Sequence[str]) -> frozenset[str]:
-    """Words that are tagged as verbs more often than not, auxiliaries left out."""
+    """Return the words that are tagged as verbs in most uses, auxiliaries left out."""
     from malaprop.assets.tagger import open_tagger
 
     some = [sentence for sentence in sentences if sentence][:_TAGGED]

@@ -1,4 +1,4 @@
-"""The record of natural adversaries: one line an attacked item, and what a run, a comparison or a sweep adds up to."""
+"""The record of natural adversaries of images: a line for each image, figures of runs, comparisons and sweeps."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Tried:
 
     @classmethod
     def of(cls, finds: Iterable[Find], **known: Any) -> Tried:
-        """What finds add up to."""
+        """Compute the figures of a run from its finds."""
         finds = list(finds)
         tried = [find for find in finds if find.status in ("success", "failed")]
         hits = [find for find in tried if find.status == "success"]
@@ -106,7 +106,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFigures:
-    """What one run came to, and some of its finds to look at."""
+    """The figures of one run, and some of its finds to show."""
 
     tried: Tried
     shown: tuple[Find, ...]
@@ -123,7 +123,7 @@ class VictimPair:
 
     @property
     def p(self) -> float:
-        """The sign test, two-sided and exact."""
+        """The p-value of the sign test, two-sided and exact."""
         n, least = self.larger.total, min(self.larger.hits, self.larger.total - self.larger.hits)
         return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n) if n else 1.0
 
@@ -196,7 +196,7 @@ class Synthetic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaturalRecord(Record):
-    """All that one command found; parts that it did not look at are empty."""
+    """The results of one command; parts that it does not have are empty."""
 
     data: str
     generator: str = ""
@@ -222,7 +222,7 @@ def _check_picture(address: str) -> None:
 
 
 def read_finds(folder: Path) -> list[Find]:
-    """The finished items of a run; a torn last line is left out."""
+    """Read the finished items of a run; an incomplete last line is left out."""
     return read_lines(folder / LINES, FINDS.read)
 
 

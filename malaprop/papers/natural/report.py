@@ -1,4 +1,4 @@
-"""The part of the page that shows natural adversaries: tables, pictures and figures, from the record alone."""
+"""The section of the report on natural adversaries of images: tables, pictures and figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STRIPS = 6
 
 
 def naturals(found: Sequence[NaturalRecord]) -> Markup:
-    """A card for each record; nothing where there is none."""
+    """Return a card for each record."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
@@ -206,7 +206,7 @@ def _synthetic(found: Synthetic) -> Markup:
 
 
 def terminal(record: NaturalRecord) -> str:
-    """A line a search, then every two victims, then correlations."""
+    """Return the text for the terminal: a line for each search, for every two victims, and for each correlation."""
     lines = [f"{tried.victim}, {tried.search}: {_line(tried)}" for tried in record.tried]
     lines += [f"{p.two} needs more than {p.one}: {p.larger}, sign test p {p.p:.2g}" for p in record.pairs]
     lines += [

@@ -1,4 +1,4 @@
-"""Natural adversaries of text: sentences near an example's own in the dense space that change a victim's answer."""
+"""Latent searches around sentences: how a sentence is shown to a classifier or translator, and its result recorded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from malaprop.papers.natural.textlooks import Otherwise, Probed, Relative, Sente
 
 
 def count_word_edits(one: str, other: str) -> int:
-    """The least number of words put in, taken out or replaced, marks counted as words and case left aside."""
+    """Count the fewest words inserted, deleted or replaced between two sentences; marks are words, case is ignored."""
     a, b = tokens(one), tokens(other)
     row = list(range(len(b) + 1))
     for i, left in enumerate(a, 1):
@@ -48,7 +48,7 @@ def perturb_sentence(
     samples: int = 64,
     seed: int = 0,
 ) -> tuple[SentenceAround, ...]:
-    """For each sentence, the most frequent new one of each shell on the way from its point to distance `reach`."""
+    """Find for each sentence the most frequent new one in each shell around its point, up to distance `reach`."""
     found = []
     for sentence, start in zip(sentences, starts, strict=True):
         rng = generator(seed, "around", sentence)
@@ -67,7 +67,7 @@ def perturb_sentence(
 
 
 def make_sentence_data(data: Dataset, model: SentenceModel, refine: int = 0, notes: tuple[str, ...] = ()) -> LatentData:
-    """Where the searches of sentences start; `refine` gradient steps bring each start nearer to its sentence."""
+    """Find where the searches of sentences start; `refine` gradient steps bring each start nearer to its sentence."""
     sentences = [sentence_of(example) for example in data]
     starts = model.refine(sentences, model.invert(sentences), steps=refine)
     made = [restore_case(item, own) for item, own in zip(model.generate(starts), sentences, strict=True)]
@@ -75,18 +75,18 @@ def make_sentence_data(data: Dataset, model: SentenceModel, refine: int = 0, not
 
 
 def place(example: Example) -> int:
-    """Which field is searched: the last of those that an attack may change."""
+    """Return the place of the field that is searched: the last of those that an attack may change."""
     return list(example.fields).index(example.open[-1])
 
 
 def sentence_of(example: Example) -> str:
-    """The sentence that is searched."""
+    """Return the sentence that is searched around."""
     return list(example.fields.values())[place(example)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classified:
-    """A classifier asked for labels; `names` are those of its labels. `wrong`: also examples that it has wrong."""
+    """A classifier under search; `names` are those of its labels. `wrong`: search misclassified examples too."""
 
     victim: Victim
     names: Sequence[str]
@@ -110,18 +110,18 @@ class Classified:
         return Otherwise(case=case, label=winner(answer))
 
     def kept(self, goal: Otherwise, sentence: str, after: Floats) -> bool:
-        """Whether what came back has not reached the goal already."""
+        """Return whether the sentence generated at the start has not reached the goal already."""
         del sentence
         return winner(after) == goal.label
 
     def nothing(self, example: Example, answer: Floats) -> str:
-        """Why an example is not attacked, if so."""
+        """Return why an example is not searched around; empty if it is."""
         return "" if self.wrong or winner(answer) == example.label else "the victim was wrong already"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """A translator asked for translations, which a probing function looks at."""
+    """A translator under search, whose translations a probing function tests."""
 
     translate: Callable[[Sequence[str]], Sequence[str]]
     probe: SentenceGoal
@@ -156,7 +156,7 @@ class Translated:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SentenceTarget:
-    """A classifier or a translator; `examples` are the ground's, as the victim numbers labels and reads fields."""
+    """A classifier or translator as the target of searches; `examples` are as the victim reads labels and fields."""
 
     ground: LatentData
     examples: Sequence[Example]
@@ -215,7 +215,7 @@ class SentenceTarget:
 
 
 def error_turn(item: Example, seed: int, why: str) -> SentenceTurn:
-    """The line of a sentence that could not be searched."""
+    """Return the result of a sentence that could not be searched around."""
     del seed
     field = list(item.fields)[place(item)]
     return SentenceTurn(

@@ -1,4 +1,4 @@
-"""malaprop natural, natural compare and natural sweep: adversaries in the latent space of a generative model."""
+"""malaprop natural, natural compare, sweep and synthetic: searches in the latent space of a generative model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep of classifiers, from poor to good: does the distance of natural adversaries follow their accuracy?"""
+"""Sweep classifiers from poor to good: does the distance of natural adversaries follow their accuracy?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Named = tuple[str, tuple[str, ImageTrainingSettings]]  # a classifier's name, i
 
 
 def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, ImageTrainingSettings]]:
-    """`many` classifiers by name, each with its group: hidden width 2 to 1024, dropout 0.9 to 0, and variants.
+    """Choose `many` classifiers by name, each with its group: hidden width 2 to 1024, dropout 0.9 to 0, and variants.
 
     The three groups take turns, so that a small number holds some of each.
     """
@@ -51,13 +51,13 @@ def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[s
 
 
 def _thinned(group: list[_Named], many: int) -> list[_Named]:
-    """The whole group, or where few are wanted about a third of them, evenly over the group."""
+    """Thin a group evenly to about a third of `many`, where few classifiers are wanted."""
     few = max(1, many // 3)
     return group if few >= len(group) else [group[round(k * (len(group) - 1) / max(1, few - 1))] for k in range(few)]
 
 
 def _apart(groups: list[list[_Named]]) -> list[list[_Named]]:
-    """A classifier that two groups hold, as width 64 without dropout, is left in the first alone."""
+    """Leave a classifier that two groups hold, as width 64 without dropout, in the first group alone."""
     given: set[ImageTrainingSettings] = set()
     out = []
     for group in groups:
@@ -86,14 +86,14 @@ class SweepEntry:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AccuracySweep:
-    """Trains each classifier, judges it on `test`, and searches around the images of the ground."""
+    """Trains each classifier, measures its accuracy on `test`, and searches around the images."""
 
     learn: ImageSet
     test: ImageSet
     ground: LatentData
     manifold: ImageManifold
     search: LatentSearch
-    refine: int = 0  # steps that the ground was refined by
+    refine: int = 0  # gradient steps by which the starts were refined
     seed: int = 0
     width: int = 64
     cap: int = CAP
@@ -102,7 +102,7 @@ class AccuracySweep:
     quiet: bool = True
 
     def settings(self, plan: ImageTrainingSettings) -> str:
-        """All that a classifier's figures depend on."""
+        """Describe everything that a classifier's figures depend on."""
         ids = sha256("\n".join(self.ground.ids).encode()).hexdigest()[:12]
         return (
             f"{plan}, {self.search}, seed {self.seed}, cap {self.cap}, refine {self.refine}, "
@@ -111,7 +111,7 @@ class AccuracySweep:
         )
 
     def dot(self, name: str, group: str, plan: ImageTrainingSettings) -> SweepDot:
-        """One classifier; its labels play no part in its searches, as in the paper."""
+        """Train and search one classifier; labels play no part in its searches, as in the paper."""
         net, _ = fit(plan, self.learn, seed=self.seed, device=self.device, quiet=self.quiet)
         victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
         right = accurate(victim, self.test)
@@ -133,7 +133,7 @@ class AccuracySweep:
 
 
 def error_dot(item: SweepEntry, seed: int, why: str) -> SweepDot:
-    """The line of a classifier that ended every process that took it up."""
+    """Return the result of a classifier that ended every process that worked on it."""
     del seed
     none = Rate(0, 0)
     return SweepDot(

@@ -28,7 +28,7 @@ _PENALTY = 0.1  # of critics for points in a plane (Gulrajani et al. 2017); with
 
 
 def curve(many: int, rng: np.random.Generator) -> Floats:
-    """Points [n, 2] on a wave, with a little noise: the way up leads sideways."""
+    """Draw points [n, 2] on a wave with a little noise: the way up leads sideways."""
     x = rng.uniform(-2.5, 2.5, many)
     return np.asarray(np.stack([x, np.sin(2 * x)], 1) + 0.02 * rng.standard_normal((many, 2)), np.float32)
 
@@ -70,12 +70,12 @@ def _above(items: Floats, answers: Floats) -> Flags:  # noqa: ARG001 - a goal se
 
 
 def _height(items: Floats) -> Floats:
-    """The victim: it looks at the height alone."""
+    """Answer as the victim, which reads the height alone."""
     return np.asarray(items[:, 1])
 
 
 def show(many: int = 40, *, seed: int = 0, steps: int = 1500) -> Synthetic:
-    """Trains a small WGAN and its inverter on the curve, then searches from points below the border in both spaces."""
+    """Train a small WGAN and its inverter on the curve, then search from points below the border in both spaces."""
     rng = generator(seed, "curve")
     data = curve(2000, rng)
     learned = _trained(data, seed, steps)
@@ -104,7 +104,7 @@ def show(many: int = 40, *, seed: int = 0, steps: int = 1500) -> Synthetic:
 
 
 def apart(points: Floats, data: Floats) -> list[float]:
-    """How far each point is from the nearest of the data."""
+    """Return each point's distance from the nearest data point."""
     return [float(np.linalg.norm(data - point, axis=1).min()) for point in points]
 
 

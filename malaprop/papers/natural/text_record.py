@@ -1,4 +1,4 @@
-"""The record of natural adversaries of text: one line an attacked sentence, and what runs and comparisons add up to."""
+"""The record of natural adversaries of text: a line for each sentence, and the figures of runs and comparisons."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class TextTried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFigures:
-    """What one run came to, and some of its turns to look at."""
+    """The figures of one run, and some of its sentences to show."""
 
     tried: TextTried
     shown: tuple[SentenceTurn, ...]
@@ -120,7 +120,7 @@ class TextFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceAround:
-    """What lies around a sentence: other sentences, each with the distance at which it was first met."""
+    """The sentences around a sentence, each with the distance at which it was first found."""
 
     original: str
     returned: str
@@ -129,7 +129,7 @@ class SentenceAround:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaturalTextRecord(Record):
-    """All that one command found; parts that it did not look at are empty."""
+    """The results of one command; parts that it does not have are empty."""
 
     data: str
     generator: str
@@ -148,7 +148,7 @@ class NaturalTextRecord(Record):
 
 
 def read_turns(folder: Path) -> list[SentenceTurn]:
-    """The finished sentences of a run; a torn last line is left out."""
+    """Read the finished sentences of a run; an incomplete last line is left out."""
     return read_lines(folder / LINES, TURNS.read)
 
 

@@ -1,4 +1,4 @@
-"""The part of the page that shows natural adversaries of text: tables and a figure, from the record alone."""
+"""The section of the report on natural adversaries of text: tables of searches, adversaries and the sentence model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TURNS, _SAMPLES = 10, 10
 
 
 def sentences(found: Sequence[NaturalTextRecord]) -> Markup:
-    """A card for each record; nothing where there is none."""
+    """Return a card for each record."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
@@ -123,7 +123,7 @@ def _quality(record: NaturalTextRecord) -> Markup:
 
 
 def _curves(record: NaturalTextRecord) -> Markup:
-    """A few points of the learning curves as a table."""
+    """Return a few points of the learning curves as a table."""
     names = [name for name in dict.fromkeys(k for point in record.curves for k in point) if name != "step"]
     every = max(1, len(record.curves) // 10)
     rows = [
@@ -134,7 +134,7 @@ def _curves(record: NaturalTextRecord) -> Markup:
 
 
 def terminal(record: NaturalTextRecord) -> str:
-    """A line a search, then every two victims."""
+    """Return the text for the terminal: a line for each search, then for every two victims."""
     lines = [f"{tried.victim}, {tried.search}: {_line(tried)}" for tried in record.tried]
     lines += [f"{p.two} needs more than {p.one}: {p.larger}, sign test p {p.p:.2g}" for p in record.pairs]
     return "\n".join(lines)

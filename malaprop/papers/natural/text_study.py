@@ -1,4 +1,4 @@
-"""Natural adversaries of texts: the sentence model, searches, and what they add up to."""
+"""What `malaprop natural` does for texts: train a sentence model once, search around sentences, compute the figures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SMALL: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TextDomain:
-    """Texts, a sentence model, and classifiers or a translator. `compares`: also texts that a victim has wrong."""
+    """Sentences as the items of latent searches. `compares`: search around misclassified sentences too."""
 
     asked: Latent
     victims: tuple[Any, ...] = ()
@@ -89,7 +89,7 @@ class TextDomain:
 
     @cached_property
     def whole(self) -> Dataset:
-        """The texts that examples are drawn from: the part asked for, with labels in the order asked for."""
+        """The texts that examples are drawn from: the chosen part, with labels in the chosen order."""
         return Selection(data=self.asked.data, split=self.asked.split, labels=self.labels).whole(self.victims)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class TextDomain:
         return {"whole": self.whole}
 
     def read_more(self, inputs: Inputs) -> Inputs:
-        """Sources with their translations, which say what verbs become; none where the data has no translations."""
+        """Read sources with their translations, for the translations of verbs; none if the data has no translations."""
         from malaprop.data.base import load
         from malaprop.papers.natural.probes import BOTH, VERB
 
@@ -126,7 +126,7 @@ class TextDomain:
 
     @property
     def is_named(self) -> bool:
-        """Whether the sentence model is one of a kind that is trained here, and no folder."""
+        """Whether the sentence model is given by its kind and trained here, not by a folder."""
         return self.generator in _KINDS and not Path(self.generator).is_dir()
 
     def make_search(self, name: str) -> LatentSearch:
@@ -150,7 +150,7 @@ class TextDomain:
         assert self.whole  # what is wrong with the data should not wait for a model
 
     def train(self, models: Mapping[str, Any]) -> Iterator[Task]:
-        """A sentence model that is only named is trained once for these texts and kept in the cache."""
+        """Yield the task that trains a sentence model given only by its kind to the cache, for these texts."""
         from malaprop.assets.folders import cache_root
         from malaprop.data.base import load
 
@@ -193,7 +193,7 @@ class TextDomain:
     def open_victim(
         self, desk: WorkerContext, inputs: Inputs, errand: LatentJob, examples: Dataset
     ) -> tuple[Classified | Translated, Sequence[Example]]:
-        """What is asked, and the examples as it numbers labels and reads fields."""
+        """Load the classifier or translator, and return the examples with labels and fields as it reads them."""
         from malaprop.core.example import Example
         from malaprop.data.matching import agree
         from malaprop.papers.natural.sentences import Classified, place, sentence_of
@@ -222,7 +222,7 @@ class TextDomain:
     # --- tasks
 
     def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
-        """Examples whose sentence the model can hold, drawn by the seed, and where their searches start."""
+        """Draw examples whose sentence fits into the model, and find where their searches start."""
         from malaprop.papers.natural.sentences import make_sentence_data, sentence_of
 
         model, whole = self.open_generator(desk, inputs), inputs["whole"]
@@ -252,7 +252,7 @@ class TextDomain:
         yield make_sentence_data(items, model, self.asked.refine, notes=(*notes, *whole.notes))
 
     def _choose(self, fits: list[Example], model: SentenceModel) -> tuple[list[Example], str]:
-        """Where two verbs are to stay, the sentences that have two."""
+        """Keep the sentences that have two verbs, if the probe needs two."""
         from malaprop.papers.natural.probes import BOTH, count_verbs, verbs_of
         from malaprop.papers.natural.sentences import sentence_of
 
@@ -265,7 +265,7 @@ class TextDomain:
         return found, " and two verbs"
 
     def search(self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """The pieces of a run: what is run, then what is found around each sentence."""
+        """Yield the description of a run, then the result of each sentence."""
         from malaprop.papers.natural.latent_target import LatentRun
         from malaprop.papers.natural.sentences import SentenceTarget
 
@@ -284,7 +284,7 @@ class TextDomain:
         yield TimeTaken({"forwarded": target.looks.forwarded})
 
     def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[TextFigures]:
-        """What the turns of a run add up to, the victim's accuracy, and how fluent the adversaries are."""
+        """Compute the figures of a run, with the victim's accuracy and the fluency of the adversaries."""
         turns = order_lines(inputs[GROUND], inputs[errand.run], "examples")
         hits = [turn for turn in turns if turn.status == "success"]
         fluency = self.open_generator(desk, inputs).yardstick.perplexity if hits else lambda sentences: 0.0  # noqa: ARG005
@@ -298,7 +298,7 @@ class TextDomain:
         yield TextFigures(tried=tried, shown=tuple(shown))
 
     def _rate(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Any:
-        """The accuracy of a classifier; of a translator nothing."""
+        """Measure the accuracy of a classifier; a translator has none."""
         from malaprop.core.score import winners
         from malaprop.data.matching import agree
         from malaprop.frame.records.summary import Rate
@@ -311,14 +311,14 @@ class TextDomain:
         return Rate(int((winners(scores) == [e.label for e in judged]).sum()), len(judged))
 
     def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Nothing: no gradient step makes a sentence."""
+        """Yield nothing: there is no gradient step on sentences."""
         del errand, desk, inputs
         yield from ()
 
     def describe(
         self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs
     ) -> Iterator[NaturalTextRecord]:
-        """The sentence model: its figures, samples, and what lies around some sentences."""
+        """Yield the record's part on the sentence model: its figures, samples, and the sentences around some others."""
         from malaprop.papers.natural.sentences import perturb_sentence, sentence_of
 
         ground, model = inputs[GROUND], self.open_generator(desk, inputs)
@@ -339,7 +339,7 @@ class TextDomain:
 
 
 def check_data(model: SentenceModel, data: str, folder: str) -> None:
-    """Refuses a sentence model that never saw such texts."""
+    """Raise if a sentence model was not trained on the data."""
     parts = model.card.data.split("+")
     if data not in parts and Path(data).name not in {Path(part).name for part in parts}:
         raise SettingError(

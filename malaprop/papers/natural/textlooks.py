@@ -1,4 +1,4 @@
-"""The service of latent searches over sentences: points become sentences, sentences whole texts, texts answers."""
+"""The service of latent searches over sentences: generate the points' sentences, query the victim, test the goals."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ _MOST = 1_000_000  # answers remembered
 
 
 class Writes(Protocol):
-    """What of a manifold is needed here."""
+    """The part of a sentence model that the service uses."""
 
     def generate(self, z: Floats) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceCase:
-    """One example under attack: where a sentence goes, and that it must be another one than the original."""
+    """One example under search: the field that changes, and that its sentence must differ from the original."""
 
     fields: Fields
     place: int
 
     def whole(self, sentence: str) -> Fields:
-        """The example with this sentence in its place, written with a capital where the original has one."""
+        """Return the example with this sentence in its place, with a capital letter where the original has one."""
         own = restore_case(sentence, self.fields[self.place])
         return (*self.fields[: self.place], own, *self.fields[self.place + 1 :])
 
     def others(self, items: Sequence[str]) -> Flags:
-        """Which sentences are neither empty nor the original, whatever their case and spacing."""
+        """Return which sentences are neither empty nor the original, whatever their case and spacing."""
         mine = join_tokens(tokens(self.fields[self.place]))  # as a sentence model would write it
         return np.asarray([item not in ("", mine) for item in items], bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Otherwise:
-    """Reached where another label wins than `label`; a goal for classifiers."""
+    """The goal for classifiers: another label than `label` wins."""
 
     case: SentenceCase
     label: int
@@ -57,14 +57,14 @@ class Otherwise:
 
 
 class SentenceGoal(Protocol):
-    """A probing function: whether a source and its translation are what is looked for."""
+    """A probing function: returns whether a source and its translation pass the test."""
 
     def __call__(self, source: str, translation: str) -> bool: ...
 
 
 @runtime_checkable
 class Relative(SentenceGoal, Protocol):
-    """A probing function that looks at the original and its translation first."""
+    """A probing function that depends on the original sentence and its translation."""
 
     @property
     def hopeless(self) -> str: ...
@@ -74,7 +74,7 @@ class Relative(SentenceGoal, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """Reached where a probing function passes; a goal for translators."""
+    """The goal for translators: a probing function passes."""
 
     case: SentenceCase
     probe: SentenceGoal
@@ -86,9 +86,9 @@ class Probed:
 
 @dataclass(slots=True, kw_only=True)
 class TextLooks:
-    """Answers asks that hold clouds whose goals have a `case`; a text that was met before is not asked again.
+    """Judges latent points whose goals have a `case`; a text that was queried before is not queried again.
 
-    `fresh` remembers nothing between rounds: for what verifies.
+    `fresh` caches nothing between rounds, so that a success can be verified.
     """
 
     manifold: Writes

@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_numbers():
 @pytest.mark.parametrize("wrong", [{"dim": 0}, {"words": 0}, {"delta": 0.0}, {"draws": 0}])
 def test_senseless_settings_are_refused(wrong):
     given_ = {"dim": 4, "words": 3, "delta": 1.0, "draws": 2} | wrong
-    with pytest.raises(SettingError, match="a simulation wants"):
+    with pytest.raises(SettingError, match="a simulation needs"):
         simulate(given_.pop("dim"), given_.pop("words"), given_.pop("delta"), **given_)
 
 

@@ -1,4 +1,4 @@
-"""The five papers."""
+"""The claims of the five papers, one file a paper, and the table of all of them."""
 
 from __future__ import annotations
 

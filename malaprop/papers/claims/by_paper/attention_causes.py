@@ -1,4 +1,4 @@
-"""Why claims on self-attention fare as they do here: the steps that vary one thing at a time, and what they say."""
+"""Find why claims on self-attention hold or fail: steps that vary one setting at a time, and their readings."""
 
 from __future__ import annotations
 

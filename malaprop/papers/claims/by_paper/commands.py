@@ -1,4 +1,4 @@
-"""Commands that are no studies yet, as the steps of papers use them: each in one function, so that it moves at once."""
+"""Commands that are not studies, as steps use them: a function for each, so that an option changes here alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Doing", "TypedCommand", "explain", "harden", "rules_from_counts", "s
 
 
 def show_zoo() -> TypedCommand:
-    """The names of all models."""
+    """Return the command that lists all models of the zoo."""
     return TypedCommand("list models --json")
 
 
@@ -37,7 +37,7 @@ def show_rules(folder: str, **options: Any) -> TypedCommand:
 
 
 def _line(command: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
-    """The command with its options; True is a switch, `settings` are --set name=value."""
+    """Return a command with its options; True is a switch, `settings` are --set name=value."""
     words = [command]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"

@@ -1,5 +1,4 @@
-"""Why texts carry over as they do here: a transfer study's own matrix split further, and studies of a few models that
-vary which words a model knows."""
+"""Find why claims on transfer hold or fail: split a transfer matrix further, and vary which words a model knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The translators that two papers attack: each is trained once, in a step of its own."""
+"""The steps that train the translators that two papers attack, each trained once."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def place(name: str) -> str:
-    """The folder of a translator, as the settings of later steps have it."""
+    """Return the folder of a translator, as the settings of later steps refer to it."""
     return f"{{root}}/translation/{name}/model"
 
 
 def step(name: str) -> str:
-    """The step that trains it."""
+    """Return the name of the step that trains a translator."""
     return f"translation/{name}"
 
 

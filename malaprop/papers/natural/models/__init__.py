@@ -1,1 +1,1 @@
-"""Generative models of images and sentences, and the image classifiers that they are tried on."""
+"""Generative models of images and sentences, and image classifiers as victims."""

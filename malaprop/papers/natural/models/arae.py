@@ -1,4 +1,4 @@
-"""ARAE with an inverter: a sentence autoencoder whose codes a generator learns to imitate, and the way back."""
+"""Train sentence models: an ARAE (an autoencoder whose codes a generator imitates) with an inverter, or a VAE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from malaprop.training.task import GradientLoss, Losses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextVae:
-    """`beta` weighs the divergence from the normal distribution against the loss of a sentence's words.
+    """How a VAE of sentences learns; `beta` weighs the divergence from the normal distribution against the words' loss.
 
     It rises from 0 over the first share `rise` of the work. A `beta` far under 1 keeps what the writer needs.
     """
@@ -39,7 +39,10 @@ class TextVae:
 
 
 class TextVaeWork:
-    """The inverter gives the mean of a sentence's points, a network of the training alone their spread."""
+    """The losses of a VAE's training step: the inverter gives the mean of a sentence's points, `spread` their width.
+
+    The network `spread` is used in training alone.
+    """
 
     def __init__(self, net: SentenceNet, how: TextVae) -> None:
         self.net, self.how = net, how
@@ -62,7 +65,7 @@ class TextVaeWork:
 
 
 def coder_pace(rate: float) -> Schedule:
-    """That of the autoencoder: it ends at a twentieth of the rate."""
+    """Return the schedule of the autoencoder, which ends at a twentieth of the rate."""
     return Schedule(rate=rate, slope=decay_to(0.05, warmup=0.05), clip=1.0)
 
 
@@ -107,13 +110,13 @@ class Arae:
 def reconstruction(
     net: SentenceNet, code: Float[Tensor, "batch code"], rows: Int[Tensor, "batch slot"], forget: float
 ) -> Float[Tensor, ""]:
-    """Mean loss a word of writing `rows` from their codes."""
+    """Return the mean loss for each word of writing `rows` from their codes."""
     logits = net.logits(code, rows, forget)
     return functional.cross_entropy(logits.flatten(0, 1), rows.flatten(), ignore_index=PAD)
 
 
 class AraeWork:
-    """One step at a time: autoencoder, critic, generator; at the end the inverter alone."""
+    """The losses of an ARAE's training step: autoencoder, critic, generator; at the end the inverter alone."""
 
     def __init__(self, net: SentenceNet, how: Arae) -> None:
         self.net, self.how = net, how

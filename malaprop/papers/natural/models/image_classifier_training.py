@@ -1,4 +1,4 @@
-"""Trains image classifiers: small networks by the one loop, forests with scikit-learn."""
+"""Train image classifiers: small networks by the training loop, forests with scikit-learn."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def fit(
     quiet: bool = True,
     unfinished: TrainingFolder | None = None,
 ) -> tuple[nn.Module, dict[str, Any]]:
-    """A trained network, and the settings that its card keeps."""
+    """Train a network; also return the settings that its card keeps."""
     rng = generator(seed, "image classifier", data.name)
     some = np.sort(rng.permutation(len(data.images))[: max(2, round(plan.share * len(data.images)))])
     if plan.kind == "forest":
@@ -95,7 +95,7 @@ def _work(plan: ImageTrainingSettings) -> dict[str, Any]:
 
 
 class Seeing:
-    """The course of an image classifier; dropout draws on from the seed that the network was made with."""
+    """The training task of an image classifier; dropout continues the seed that the network was made with."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ def train(
     folder: Path | None = None,
     quiet: bool = True,
 ) -> tuple[ImageVictim, Card]:
-    """A victim trained on `data`, with its accuracy on `test`; written to the folder where one is given."""
+    """Train a victim on `data` and measure its accuracy on `test`; it is written to `folder` if one is given."""
     if folder is not None and (folder / CARD).is_file():
         return _finished(plan, data, seed, device, folder)
     recipe = {"plan": asdict(plan), "seed": seed, "data": data.fingerprint, "device": torch.device(device).type}
@@ -181,7 +181,7 @@ def train(
 def _finished(
     plan: ImageTrainingSettings, data: LabelledImages, seed: int, device: str, folder: Path
 ) -> tuple[ImageVictim, Card]:
-    """The classifier that is there, if this training made it."""
+    """Load the classifier in the folder; raise if other settings made it."""
     card = read_card(folder, "image classifier")
     known = {name: value for name, value in asdict(plan).items() if name in card.settings}
     held = {name: card.settings[name] for name in known}
@@ -194,7 +194,7 @@ def _finished(
 
 
 def accurate(victim: ImageVictim, data: LabelledImages, batch: int = 4096) -> NDArray[np.bool_]:
-    """Which images the victim has right."""
+    """Return which images the victim classifies correctly."""
     from malaprop.core.score import winners
 
     parts = [winners(victim(data.images[at : at + batch])) for at in range(0, len(data.images), batch)]

@@ -36,7 +36,7 @@ class LeNet(nn.Module):
         self.tell = nn.Linear(84, classes)
 
     def hidden(self, images: Tensor) -> Float[Tensor, "batch 84"]:
-        """The last hidden layer, which a Frechet distance compares."""
+        """Return the last hidden layer, which the Frechet distance compares."""
         out: Tensor = self.think(self.see(images))
         return out
 
@@ -88,7 +88,7 @@ FOREST = ("roots", "pixel", "limit", "left", "right", "share")
 
 
 def forest_arrays(classifier: Any) -> tuple[dict[str, Tensor], int]:
-    """A scikit-learn forest's trees laid end to end, and the depth of the deepest."""
+    """Return a scikit-learn forest's trees as arrays laid end to end, and the depth of the deepest."""
     roots, parts = [], []
     base = 0
     for one in classifier.estimators_:
@@ -111,14 +111,14 @@ def forest_arrays(classifier: Any) -> tuple[dict[str, Tensor], int]:
 
 
 def fresh(kind: str, image: Size, classes: int, settings: Mapping[str, Any]) -> nn.Module:
-    """An untrained network."""
+    """Make an untrained network."""
     if kind == "lenet":
         return LeNet(image, classes)
     return Perceptron(image, classes, tuple(settings.get("widths", (256,))), float(settings.get("dropout", 0.0)))
 
 
 def _check_trees(arrays: Mapping[str, Tensor], pixels: int) -> None:
-    """Refuses arrays, as of a file that was tampered with, that lead to nodes or pixels that are not there."""
+    """Raise on arrays, as of a manipulated file, that lead to nodes or pixels that do not exist."""
     nodes = len(arrays["left"])
     if any(len(arrays[name]) != nodes for name in FOREST[1:]):
         raise ValueError("the arrays of its trees differ in length")
@@ -130,7 +130,7 @@ def _check_trees(arrays: Mapping[str, Tensor], pixels: int) -> None:
 def network(
     kind: str, image: Size, classes: int, settings: Mapping[str, Any], weights: Mapping[str, Tensor]
 ) -> nn.Module:
-    """A trained network from its weights."""
+    """Make a trained network from its weights."""
     if kind == "forest":
         _check_trees(weights, math.prod(image))
         return Forest(weights, int(settings["depth"]))

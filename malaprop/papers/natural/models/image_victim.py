@@ -44,7 +44,7 @@ class ImageVictim:
             raise VictimError(f"{self.name} reads images of {_size(self.image)}, got {_size(image)}")
 
     def __call__(self, images: Tensor | NDArray[np.float32]) -> Floats:
-        """Scores [image, label]; labels that come without scores count as scores of 0 and 1."""
+        """Return scores [image, label]; labels that come without scores count as scores of 0 and 1."""
         import torch
 
         given = torch.from_numpy(np.ascontiguousarray(images)) if isinstance(images, np.ndarray) else images
@@ -67,7 +67,7 @@ def _size(image: Size) -> str:
 
 
 def of_network(network: nn.Module, *, name: str, device: str = "cpu", **known: Any) -> ImageVictim:
-    """A torch module from images [image, channel, height, width] in [0, 1] to logits."""
+    """Make a victim of a torch module from images [image, channel, height, width] in [0, 1] to logits."""
     network = network.to(device).eval().requires_grad_(False)
 
     def scores(images: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def of_network(network: nn.Module, *, name: str, device: str = "cpu", **known: A
 
 
 def of_function(function: Callable[[NDArray[np.float32]], Any], *, name: str, **known: Any) -> ImageVictim:
-    """Any function on arrays [image, height, width], with a last axis for colours where there are some."""
+    """Make a victim of a function on arrays [image, height, width], with a last axis for colours if there are any."""
 
     def scores(images: Tensor) -> Any:
         arrays = images.cpu().numpy()
@@ -94,7 +94,7 @@ def of_function(function: Callable[[NDArray[np.float32]], Any], *, name: str, **
 
 
 def of_sklearn(classifier: Any, *, name: str, **known: Any) -> ImageVictim:
-    """A scikit-learn classifier on flattened images [image, pixel], whose values are in [0, 1]."""
+    """Make a victim of a scikit-learn classifier on flattened images [image, pixel], with values in [0, 1]."""
     probabilities: Any = getattr(classifier, "predict_proba", None)
     decision: Any = getattr(classifier, "decision_function", None)
     if probabilities is None and decision is None:
@@ -114,7 +114,7 @@ def of_sklearn(classifier: Any, *, name: str, **known: Any) -> ImageVictim:
 
 
 def save(folder: Path, card: Card, weights: Mapping[str, Tensor]) -> None:
-    """Writes the folder; its card comes last, so that a folder with a card is whole."""
+    """Write the folder, its card last, so that a folder with a card is complete."""
     from safetensors.torch import save_file
 
     try:
@@ -126,7 +126,7 @@ def save(folder: Path, card: Card, weights: Mapping[str, Tensor]) -> None:
 
 
 def load(spec: str, *, device: str = "cpu") -> ImageVictim:
-    """An image victim by folder, `.skops` file of a scikit-learn classifier, or `module:attribute`."""
+    """Load an image victim from a folder, a `.skops` file of a scikit-learn classifier, or `module:attribute`."""
     path = Path(spec).expanduser()
     if path.is_dir():
         return _folder(path, device)

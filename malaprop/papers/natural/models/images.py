@@ -1,4 +1,4 @@
-"""A trained generative model of images: its folder, and the latent space it gives to searches."""
+"""A trained generative model of images: how its folder is written and read, and its latent space."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BATCH = 1024
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageManifold:
-    """Images as points: `generate` and `invert` are the trained networks, on their device."""
+    """A generative model of images with its inverter: `generate` and `invert` run the networks on their device."""
 
     card: Card
     generator: nn.Module
@@ -57,7 +57,7 @@ class ImageManifold:
         return digest.hexdigest()[:16]
 
     def check(self, image: tuple[int, int, int], data_fingerprint: str, *, force: bool = False) -> None:
-        """Refuses images of another size, and, unless forced, images it was not trained on."""
+        """Raise on images of another size, and, unless forced, on images that the model was not trained on."""
         if image != self.image:
             raise DataError(f"images are {_size(image)}, but the {self.card.kind} makes {_size(self.image)}")
         if data_fingerprint != self.card.data_fingerprint and not force:
@@ -68,12 +68,12 @@ class ImageManifold:
 
     @torch.inference_mode()
     def generate(self, z: NDArray[np.float32]) -> Tensor:
-        """Images [point, channel, side, side] in [0, 1], left on the device."""
+        """Generate images [point, channel, side, side] in [0, 1], left on the device."""
         made: Tensor = self.generator(torch.from_numpy(np.ascontiguousarray(z, np.float32)).to(self.device))
         return made
 
     def pictures(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
-        """As `generate`, but as an array, in small batches."""
+        """Generate images as an array on the host, in small batches."""
         parts = [self.generate(z[at : at + _BATCH]).cpu().numpy() for at in range(0, len(z), _BATCH)]
         return np.concatenate(parts) if parts else np.zeros((0, *self.image), np.float32)
 
@@ -88,7 +88,7 @@ class ImageManifold:
     def refine(
         self, items: NDArray[np.float32], z: NDArray[np.float32], steps: int, rate: float = 0.05
     ) -> NDArray[np.float32]:
-        """Moves each point by gradient so that what it generates comes nearer to its image; the nearest met is kept."""
+        """Move each point by gradient steps so that its generated image comes nearer to its item; keep the nearest."""
         parts = [
             self._refined(items[at : at + _BATCH], z[at : at + _BATCH], steps, rate) for at in range(0, len(z), _BATCH)
         ]
@@ -117,7 +117,7 @@ def _size(image: tuple[int, int, int]) -> str:
 
 
 def save(folder: Path, manifold: ImageManifold, *, half: bool = False) -> None:
-    """Writes the folder; `half` keeps weights in two bytes, which changes what is generated in the third digit."""
+    """Write the folder; `half` keeps weights in two bytes, which changes generated pixels in the third digit."""
     from safetensors.torch import save_file
 
     nets = {"generator": manifold.generator, "inverter": manifold.inverter}
@@ -140,7 +140,7 @@ def is_generator(folder: Path) -> bool:
 
 
 def load(folder: Path, *, device: str = "cpu") -> ImageManifold:
-    """A generative model from its folder; nothing in it is executed."""
+    """Load a generative model from its folder; nothing in it is executed."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -162,7 +162,7 @@ def load(folder: Path, *, device: str = "cpu") -> ImageManifold:
 
 
 def write_sheet(folder: Path, manifold: ImageManifold, images: NDArray[np.float32], seed: int) -> None:
-    """samples.png: six rows of random images, then pairs of rows with real images and what they come back as."""
+    """Write samples.png: six rows of random images, then pairs of rows of real images and their reconstructions."""
     z = np.random.default_rng(seed).standard_normal((60, manifold.dim)).astype(np.float32)
     real = images[:20]
     back = manifold.pictures(manifold.invert(real))
@@ -173,5 +173,5 @@ def write_sheet(folder: Path, manifold: ImageManifold, images: NDArray[np.float3
 
 
 def unfinished(folder: Path, recipe: Mapping[str, Any]) -> TrainingFolder:
-    """Where a training that is under way keeps its state."""
+    """Return the folder in which an unfinished training keeps its state."""
     return TrainingFolder(folder=folder / "unfinished", recipe=recipe)

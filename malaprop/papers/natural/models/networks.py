@@ -1,4 +1,4 @@
-"""The networks for images: strided ones for small grey images, residual ones for larger images in colour."""
+"""Generators, critics and inverters of images: strided for small grey images, residual for larger or coloured ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("strided", "residual")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageShape:
-    """What decides the layers. The paper: dim 64 and width 64 for 28 x 28, residual with dim 128 for 64 x 64."""
+    """The sizes of the networks. The paper: dim 64 and width 64 for 28 x 28, residual with dim 128 for 64 x 64."""
 
     channels: int
     side: int
@@ -53,7 +53,7 @@ class ImageShape:
 
     @classmethod
     def of(cls, image: tuple[int, int, int], **given: Any) -> ImageShape:
-        """For images [channel, height, width]; colour or a side of 64 and more asks for the residual kind."""
+        """Return the shape for images [channel, height, width]; from a side of 48 that 16 divides it is residual."""
         channels, height, width = image
         if height != width:
             raise SettingError(f"generative models take square images, got {height} x {width}; crop or pad them first")
@@ -151,22 +151,22 @@ class ResidualFeatures(nn.Module):
 
 
 def generator(shape: ImageShape) -> nn.Module:
-    """From latent points [batch, dim] to images in [0, 1]."""
+    """Make the network from latent points [batch, dim] to images in [0, 1]."""
     return StridedGenerator(shape) if shape.kind == "strided" else ResidualGenerator(shape)
 
 
 def features(shape: ImageShape) -> nn.Module:
-    """From images to the last hidden layer [batch, shape.hidden] of a critic."""
+    """Make the network from images to the last hidden layer [batch, shape.hidden] of a critic."""
     return StridedFeatures(shape) if shape.kind == "strided" else ResidualFeatures(shape)
 
 
 def critic(shape: ImageShape) -> nn.Module:
-    """From images to one number each."""
+    """Make the network from images to one number each."""
     return nn.Sequential(features(shape), nn.Linear(shape.hidden, 1))
 
 
 def inverter(shape: ImageShape, outputs: int | None = None) -> nn.Module:
-    """Fully connected layers on a critic's last hidden layer: 4096, 1024 for the strided kind, 8192, 2048, 512 else."""
+    """Make fully connected layers on a critic's last hidden layer: 4096, 1024 if strided, else 8192, 2048, 512."""
     inner = (1024,) if shape.kind == "strided" else (2048, 512)
     sizes = (shape.hidden, *inner, outputs or shape.dim)
     layers: list[nn.Module] = [features(shape)]

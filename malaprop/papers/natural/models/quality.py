@@ -1,4 +1,4 @@
-"""How good a generative model is: what it brings back, how far its images are from real ones, what it leaves out."""
+"""Measure a generative model of images: reconstruction error, distance from real images, and coverage of classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Rows = NDArray[np.float64]
 
 
 def root_mean_square(one: NDArray[np.floating], two: NDArray[np.floating]) -> NDArray[np.float64]:
-    """For each pair of images the error a pixel."""
+    """Return the root mean square error a pixel of each pair of images."""
     apart = (np.asarray(one, np.float64) - two).reshape(len(one), -1)
     return np.asarray(np.sqrt(np.square(apart).mean(1)))
 
@@ -17,7 +17,7 @@ def root_mean_square(one: NDArray[np.floating], two: NDArray[np.floating]) -> ND
 def sliced_wasserstein(
     one: NDArray[np.floating], two: NDArray[np.floating], *, ways: int = 256, seed: int = 0
 ) -> float:
-    """The mean distance of two sets of as many images, seen along random directions of unit length."""
+    """Return the mean Wasserstein distance of two sets of images along random directions of unit length."""
     a, b = (np.asarray(part, np.float64).reshape(len(part), -1) for part in (one, two))
     size = min(len(a), len(b))
     directions = np.random.default_rng(seed).standard_normal((a.shape[1], ways))
@@ -26,7 +26,7 @@ def sliced_wasserstein(
 
 
 def frechet(one: Rows, two: Rows) -> float:
-    """The Frechet distance of two sets of feature vectors, each taken for a Gaussian."""
+    """Return the Frechet distance of two sets of feature vectors, each taken for a Gaussian."""
     means = one.mean(0) - two.mean(0)
     a, b = _spread(one), _spread(two)
     roots = np.linalg.eigvals(a @ b)
@@ -35,11 +35,11 @@ def frechet(one: Rows, two: Rows) -> float:
 
 
 def _spread(rows: Rows) -> Rows:
-    """Covariances; a single vector has none."""
+    """Return the covariances of the rows, zero for a single row."""
     return np.atleast_2d(np.cov(rows, rowvar=False)) if len(rows) > 1 else np.zeros((rows.shape[1],) * 2)
 
 
 def coverage(made: NDArray[np.int64], real: NDArray[np.int64], classes: int) -> tuple[int, float]:
-    """How many classes have at least a tenth of their real share, and how far the shares are apart in all (0 to 1)."""
+    """Count the classes with at least a tenth of their real share; also return the distance of all shares (0 to 1)."""
     shares = [np.bincount(labels, minlength=classes)[:classes] / max(1, len(labels)) for labels in (made, real)]
     return int((shares[0] >= 0.1 * shares[1]).sum()), float(0.5 * np.abs(shares[0] - shares[1]).sum())

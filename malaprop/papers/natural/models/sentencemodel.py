@@ -1,4 +1,4 @@
-"""A trained sentence model: its folder, and its two ways between sentences and points of the dense space."""
+"""A trained sentence model: how its folder is written and read, and the maps between sentences and latent points."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class NGrams:
         return zip(words, words[1:], words[2:], strict=False)
 
     def loss(self, sentence: str) -> tuple[float, int]:
-        """Summed loss and number of words, the end counted as one."""
+        """Return the summed loss and the number of words, the end counted as one."""
         total, many = 0.0, 0
         for gram in self._grams(tokens(sentence)):
             total -= math.log(self._chance(gram))
@@ -63,7 +63,7 @@ class NGrams:
         return total, many
 
     def _chance(self, gram: tuple[str, str, str]) -> float:
-        """Contexts never seen give their share to the shorter ones."""
+        """Return the probability of the last word; a context never seen gives its share to the shorter ones."""
         chance, share = 0.0, 0.0
         for size, weight in zip((3, 2, 1), _SHARES, strict=False):
             if context := self.before[size - 1][gram[3 - size : 2]]:
@@ -72,7 +72,7 @@ class NGrams:
         return (chance + _SHARES[3] / (len(self.known) + 2)) / (share + _SHARES[3])
 
     def perplexity(self, sentences: Sequence[str]) -> float:
-        """exp of the mean loss a word over all sentences; infinite without one."""
+        """Return exp of the mean loss a word over all sentences; infinite for no sentence."""
         losses = [self.loss(sentence) for sentence in sentences]
         many = sum(count for _, count in losses)
         return math.exp(sum(loss for loss, _ in losses) / many) if many else math.inf
@@ -87,7 +87,7 @@ def is_sentence_model(folder: Path) -> bool:
 
 
 def save(folder: Path, card: Card, net: SentenceNet, vocab: Vocab, sentences: Sequence[str]) -> None:
-    """The folder appears whole or not at all; weights take two bytes each."""
+    """Write the folder, whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
     with appearing(folder, "sentence model") as made:
@@ -99,7 +99,7 @@ def save(folder: Path, card: Card, net: SentenceNet, vocab: Vocab, sentences: Se
 
 
 class SentenceModel:
-    """Sentences as points of a dense space; a `Manifold` of sentences.
+    """A generative model of sentences with its inverter; a `Manifold` of sentences.
 
     A sentence's point does not depend on its neighbours in a batch beyond rounding, and the writer takes the first of
     words that are as good as tied.
@@ -138,13 +138,13 @@ class SentenceModel:
         return NGrams(self.sentences)
 
     def invert(self, items: Sequence[str]) -> Floats:
-        """The inverter's point of each sentence, I(E(x))."""
+        """Return the inverter's point of each sentence, I(E(x))."""
         with torch.inference_mode(), _exactly(self.net.bias.device):
             parts = [self.net.invert(self.net.encode(rows)).cpu() for rows in torch.split(self._rows(items), _BATCH)]
         return np.asarray(torch.cat(parts).numpy(), np.float32) if parts else np.empty((0, self.dim), np.float32)
 
     def generate(self, z: Floats) -> list[str]:
-        """The sentence of each point; an empty one is possible."""
+        """Generate the sentence of each point; it can be empty."""
         device = self.net.bias.device
         with torch.inference_mode(), _exactly(device):
             points = torch.split(torch.from_numpy(np.ascontiguousarray(z, np.float32)), _BATCH)
@@ -152,7 +152,7 @@ class SentenceModel:
         return self.codec.strings(torch.cat(rows)) if rows else []
 
     def refine(self, items: Sequence[str], z: Floats, *, steps: int, rate: float = 0.05) -> Floats:
-        """Points that write their sentence better, by `steps` steps down the loss of its words (the paper's section 6).
+        """Move points by `steps` gradient steps down the loss of their sentence's words (the paper's section 6).
 
         Only the point moves. Each sentence has its own sum, so its neighbours change nothing beyond rounding.
         """
@@ -178,7 +178,7 @@ class SentenceModel:
 
 
 def _exactly(device: torch.device) -> AbstractContextManager[None]:
-    """On a GPU, products in whole fp32: by shorter ones a sentence would depend on the batch that it is written in."""
+    """Compute in full fp32 on a GPU; in lower precision a sentence would depend on the batch that it is written in."""
     if device.type != "cuda":
         return nullcontext()
     exact: AbstractContextManager[None] = torch.backends.cudnn.flags(
@@ -188,7 +188,7 @@ def _exactly(device: torch.device) -> AbstractContextManager[None]:
 
 
 class _learning:  # noqa: N801 - a context, read as a word
-    """cuDNN walks an LSTM back only in training mode; there is no dropout here, so nothing else changes."""
+    """A context in training mode, in which alone cuDNN differentiates an LSTM; there is no dropout here."""
 
     def __init__(self, net: SentenceNet) -> None:
         self.net = net

@@ -1,4 +1,4 @@
-"""The networks of a sentence model: reader, writer, and the two ways between codes and the dense space."""
+"""The networks of a sentence model: reader, writer, and the generator and inverter between codes and latent points."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SentenceShape:
 
 
 def mlp(*sizes: int) -> nn.Sequential:
-    """Linear layers with a leaky step and a norm between them; rows do not meet."""
+    """Make linear layers with layer norms and leaky ReLUs between them; rows of a batch do not affect each other."""
     layers: list[nn.Module] = []
     for at, (before, after) in enumerate(pairwise(sizes)):
         if at:
@@ -80,7 +80,7 @@ class Reader(nn.Module):
 
 
 class SentenceWriter(nn.Module):
-    """An LSTM that is shown the code at every word; gives the vector of the next word, place by place."""
+    """An LSTM that reads the code at every word and gives the vector of the next word, place by place."""
 
     def __init__(self, shape: SentenceShape) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class SentenceWriter(nn.Module):
 
 
 class SentenceNet(nn.Module):
-    """Sentences to codes and back, and codes to points of the dense space and back."""
+    """Maps sentences to codes and back, and codes to latent points and back."""
 
     def __init__(self, vocab: int, shape: SentenceShape) -> None:
         super().__init__()
@@ -126,23 +126,23 @@ class SentenceNet(nn.Module):
         return code
 
     def _vectors(self, words: Int[Tensor, " *batch"]) -> Float[Tensor, " *batch dim"]:
-        """Of a mean square of about 1, as networks like what they read; the vectors themselves have length 1."""
+        """Return the word vectors scaled to a mean square of about 1; the vectors themselves have length 1."""
         vectors: Tensor = self.words(words) * self.shape.dim**0.5
         return vectors
 
     def invert(self, code: Float[Tensor, "batch code"]) -> Float[Tensor, "batch latent"]:
-        """The point of a code."""
+        """Return the latent point of a code."""
         z: Tensor = self.inverter(code * self.shape.code**0.5)
         return z
 
     def out(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch code"]:
-        """The code of a point."""
+        """Return the code of a latent point."""
         return functional.normalize(self.generator(z), dim=1)
 
     def logits(
         self, code: Float[Tensor, "batch code"], rows: Int[Tensor, "batch slot"], forget: float = 0.0
     ) -> Float[Tensor, "batch slot vocab"]:
-        """Of each word, the words before it being as in `rows`; a share `forget` of those is hidden."""
+        """Return the logits of each word given the words before it in `rows`, of which a share `forget` is hidden."""
         before = torch.cat([torch.full_like(rows[:, :1], SEP), rows[:, :-1]], 1)
         if forget:
             before = before.masked_fill(torch.rand(before.shape, device=rows.device) < forget, UNK)
@@ -151,7 +151,7 @@ class SentenceNet(nn.Module):
 
     @torch.inference_mode()
     def write(self, code: Float[Tensor, "batch code"]) -> Int[Tensor, "batch slot"]:
-        """The likeliest word at each place, given those written before it; never padding or an unknown word."""
+        """Write the likeliest word at each place given those before it; never padding or an unknown word."""
         writer, code = self.writer, code * self.shape.code**0.5
         (hidden, cell), places = writer.begin(code), writer.places(code)
         last = self.shape.width - 1
@@ -180,7 +180,7 @@ class SentenceNet(nn.Module):
 
 
 def _first(logits: Float[Tensor, "batch vocab"]) -> Int[Tensor, " batch"]:
-    """The first word whose logit is within a tie of the largest."""
+    """Return the first word whose logit is within a tie of the largest."""
     top = logits.topk(2, dim=1)
     tied = top.values[:, 0] - top.values[:, 1] < TIE
     return torch.where(tied, top.indices.min(1).values, top.indices[:, 0])

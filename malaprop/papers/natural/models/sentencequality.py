@@ -1,4 +1,4 @@
-"""How good a sentence model is: what comes back, how fluent what it makes is, and how much of the data it covers."""
+"""Measure a sentence model: reconstruction, fluency of samples, and coverage of the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCH = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """Of sentences held out, the end of each counted as a word.
+    """The figures of a sentence model on held-out sentences, the end of each counted as a word.
 
     `shown` is the share of words right when the words before are given; `written` when the writer goes on from its own
     words; `through_z` the same on the way that a search begins on, through the dense space. Perplexities are by an
@@ -55,7 +55,7 @@ class Quality:
 def judge(
     net: SentenceNet, codec: Codec, held_out: Sequence[str], yardstick: NGrams, *, direct: bool = True, seed: int = 0
 ) -> Quality:
-    """Measures on sentences that the model never saw, and on as many samples, at least 200.
+    """Measure the model on sentences that it never saw, and on as many samples, at least 200.
 
     A model that is not `direct`, as a VAE, never learnt to write from codes: for it all ways lead through z.
     """
@@ -92,7 +92,7 @@ def judge(
 def _ways(
     net: SentenceNet, rows: Int[Tensor, "batch slot"], direct: bool
 ) -> tuple[Int[Tensor, "batch slot"], Int[Tensor, "batch slot"], float]:
-    """Rows as written from their codes, from their points, and the share right where the words before are shown."""
+    """Return the rows written from codes, those written from points, and the share right given the words before."""
     written, through, right = [], [], 0
     for part in torch.split(rows, _BATCH):
         code = net.encode(part)
@@ -120,7 +120,7 @@ def _coverage(samples: Sequence[str], real: Sequence[str]) -> float:
 
 
 def bleu(made: Sequence[str], real: Sequence[str]) -> float:
-    """Corpus BLEU with four-word grams, from 0 to 100; one reference each, in our tokens, nothing smoothed."""
+    """Compute corpus BLEU with four-word grams, from 0 to 100; one reference each, in our tokens, not smoothed."""
     hits, totals, ours, theirs = [0] * 4, [0] * 4, 0, 0
     for one, other in zip(made, real, strict=True):
         a, b = tokens(one), tokens(other)

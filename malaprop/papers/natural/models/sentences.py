@@ -1,4 +1,4 @@
-"""Sentences as rows of word numbers, and rows as sentences again."""
+"""Encode sentences as rows of word numbers, and decode rows to sentences."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _OPENING = re.compile(r"(?<=[(\[$#]) ")
 
 
 def join_tokens(words: Iterable[str]) -> str:
-    """Tokens as a sentence: contractions and closing marks stand at the word before."""
+    """Join tokens to a sentence; contractions and closing marks stand at the word before."""
     return _OPENING.sub("", _CLOSING.sub("", " ".join(words)))
 
 
 def restore_case(sentence: str, like: str) -> str:
-    """A lower-cased sentence, with a capital letter first where `like` has one."""
+    """Return a lower-cased sentence with a capital letter first where `like` has one."""
     return sentence[:1].upper() + sentence[1:] if like[:1].isupper() else sentence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codec:
-    """Rows have one width: room for `longest` words, two marks, and the end, which is the separator's number."""
+    """Encodes sentences as rows of one width: `longest` words, two marks, and the end, the separator's number."""
 
     vocab: Vocab
     longest: int = 10
@@ -40,16 +40,16 @@ class Codec:
         return self.longest + MARKS + 1
 
     def fits(self, string: str) -> bool:
-        """Whether a sentence is neither empty nor too long."""
+        """Return whether a sentence is neither empty nor too long."""
         words = sum(1 for _ in word_pattern().finditer(string))
         return 0 < words <= self.longest and len(tokens(string)) < self.width
 
     def unknown(self, string: str) -> tuple[str, ...]:
-        """Its words that no generated sentence can hold."""
+        """Return the words of a sentence that are not in the vocabulary."""
         return tuple(dict.fromkeys(word for word in tokens(string) if word not in self.vocab.index))
 
     def rows(self, strings: Sequence[str]) -> Ints:
-        """Word numbers [sentence, width], the end after the last; what is too long is cut."""
+        """Return word numbers [sentence, width], the end after the last; a sentence that is too long is cut."""
         out = np.full((len(strings), self.width), PAD, np.int64)
         for at, string in enumerate(strings):
             numbers = [n for n in self.vocab.numbers(string) if n != SEP][: self.width - 1]
@@ -57,7 +57,7 @@ class Codec:
         return out
 
     def strings(self, rows: Ints | Int[Tensor, "batch slot"]) -> list[str]:
-        """The sentences of rows, each up to its end; equal rows, of which searches make many, are joined once."""
+        """Return the sentences of rows, each up to its end; equal rows, frequent in searches, are joined once."""
         known: dict[tuple[int, ...], str] = {}
         out = []
         for row in map(tuple, rows.tolist()):
@@ -69,7 +69,7 @@ class Codec:
 
 
 def distinct(strings: Iterable[str], longest: int) -> list[str]:
-    """Sentences that fit, each once by its tokens, in the order they came."""
+    """Return the sentences that fit, each once by its tokens, in their order."""
     probe = Codec(Vocab(["<pad>", "<unk>", "<sep>"]), longest)
     seen: dict[tuple[str, ...], str] = {}
     for string in strings:
@@ -79,7 +79,7 @@ def distinct(strings: Iterable[str], longest: int) -> list[str]:
 
 
 def lengths(rows: Int[Tensor, "batch slot"]) -> Int[Tensor, " batch"]:
-    """Tokens of each row, the end included."""
+    """Count the tokens of each row, the end included."""
     return (rows != PAD).sum(1)
 
 

@@ -1,4 +1,4 @@
-"""Trains a sentence model: ARAE or VAE, by steps or minutes, with curves and samples."""
+"""Train a sentence model, ARAE or VAE, for a number of steps or minutes, with curves and samples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENDS = re.compile(r"(?<=[.!?])\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePlan:
-    """What the kinds share. Only a budget of steps alone gives the same weights every time."""
+    """The training settings that both kinds share. Weights are repeatable only if steps alone end the training."""
 
     steps: int | None = None
     minutes: float | None = None
@@ -67,7 +67,7 @@ class SentenceWork(Protocol):
 
 
 def sentences_of(texts: Corpus, longest: int) -> tuple[list[str], list[str]]:
-    """Sentences to learn from and sentences held out; a text that is too long gives those of its sentences that fit."""
+    """Return training and held-out sentences; a text that is too long gives those of its sentences that fit."""
 
     def cut(strings: Sequence[str]) -> Iterator[str]:
         for string in strings:
@@ -96,7 +96,7 @@ def train_sentences(
     device: str = "cpu",
     quiet: bool = True,
 ) -> Card:
-    """Trains on sentences of texts to a folder; the same call resumes what was interrupted, or finds it done."""
+    """Train on the sentences of texts into a folder; the same call resumes a training, or returns its card."""
     check_target(folder, "sentence model")
     shape, plan, how = _settings(kind, settings or {})
     train, held_out = sentences_of(texts, shape.longest)
@@ -148,7 +148,7 @@ def train_sentences(
 
 
 def _settings(kind: str, given: Mapping[str, Any]) -> tuple[SentenceShape, SentencePlan, Arae | TextVae]:
-    """Each setting goes where its name is; one that nothing has is refused."""
+    """Sort the settings by the part that has them; raise on one that no part has."""
     if kind not in KINDS:
         raise unknown("sentence model", kind, KINDS)
     made: list[Any] = []
@@ -169,7 +169,7 @@ def _settings(kind: str, given: Mapping[str, Any]) -> tuple[SentenceShape, Sente
 
 
 def _vectors(words: Sequence[str], given: Path | None) -> StartVectors | None:
-    """Vectors for the vocabulary: a file's, the packaged GloVe's, or none where that cannot be had."""
+    """Return vectors for the vocabulary from a file or from packaged GloVe; None where GloVe is not available."""
     try:
         return read_start(words, given)
     except AssetError:
@@ -179,7 +179,7 @@ def _vectors(words: Sequence[str], given: Path | None) -> StartVectors | None:
 
 
 def _begin(net: SentenceNet, start: StartVectors | None) -> str:
-    """Puts vectors of length 1 where a word has one; the others keep their random ones."""
+    """Start words with their vectors, scaled to length 1; the others keep random ones. Returns a note for the card."""
     if start is None:
         return "Word vectors: drawn at random."
     known = torch.from_numpy(start.known.copy())
@@ -207,7 +207,7 @@ def _course(work: SentenceWork, rows: Int[Tensor, "sentence slot"], plan: Senten
 
 
 def _curves(looks: Iterable[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """The figures of the looks; of many, every second, fourth, ... as often as it takes."""
+    """Return the learning curve, thinned by halves to at most as many points as a curve may have."""
     every, out = _LOOK, list[dict[str, float]]()
     for look in looks:
         if look["step"] % every == 0:
@@ -219,7 +219,7 @@ def _curves(looks: Iterable[Mapping[str, Any]]) -> list[dict[str, float]]:
 
 @torch.no_grad()
 def _halve(net: SentenceNet) -> None:
-    """Weights as they will be written, so that the figures are of what is loaded again."""
+    """Round the weights to the two bytes they are saved in, so that the figures hold for the model loaded again."""
     for weight in net.state_dict().values():
         weight.copy_(weight.half().float())
 

@@ -1,4 +1,4 @@
-"""How a generative model of images is trained: a WGAN and then its inverter, or a VAE."""
+"""Train a generative model of images: a Wasserstein GAN with gradient penalty and then its inverter, or a VAE."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS: tuple[Kind, ...] = ("wgan", "vae")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePlan:
-    """The networks' sizes and the work. `weight` is the lambda of equation 2, or what a VAE's divergence counts."""
+    """The networks' sizes and the training settings. `weight` is the lambda of equation 2, or a VAE's on divergence."""
 
     kind: Kind = "wgan"
     dim: int | None = None  # None: 64, or 128 for large images
@@ -69,7 +69,7 @@ def critic_loss(
     mix: Float[Tensor, "batch 1 1 1"],
     weight: float = PENALTY,
 ) -> tuple[Tensor, Tensor]:
-    """Equation 1 with the penalty on gradients between real and made images; also the estimated distance."""
+    """Return equation 1 with the penalty on gradients between real and made images; also the estimated distance."""
     distance = critic(real).mean() - critic(made).mean()
     between = torch.lerp(made, real, mix).requires_grad_()
     (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
@@ -89,7 +89,7 @@ def inverter_loss(
     z: Float[Tensor, "batch dim"],
     weight: float,
 ) -> tuple[Tensor, Tensor]:
-    """Equation 2: how far images come back from where they were sent, plus `weight` times the same for points.
+    """Return equation 2: the reconstruction error of images, plus `weight` times that of latent points.
 
     Both distances are Euclidean, as printed, and averaged over the batch; the first is also given alone.
     """
@@ -107,7 +107,7 @@ def vae_loss(
     noise: Float[Tensor, "batch dim"],
     weight: float,
 ) -> tuple[Tensor, Tensor]:
-    """The evidence bound an image with `weight` on its divergence term; also the distance of the reconstruction."""
+    """Return the evidence bound of an image with `weight` on its divergence; also the reconstruction's distance."""
     mean, spread = encoder(real).chunk(2, 1)
     made = generator(mean + noise * (0.5 * spread).exp())
     fit = f.binary_cross_entropy(made, real, reduction="sum") / len(real)
@@ -125,7 +125,7 @@ Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ImageDraws:
-    """What chance gives to one descent, always in the same tensors: images, points and places between two images."""
+    """The random draws of one step, always in the same tensors: images, points, and mixing weights of two images."""
 
     places: Tensor
     noise: Tensor
@@ -184,7 +184,7 @@ class ImageWork:
         )
 
     def _phase(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Stage:
-        """A phase with learning curves and a few glimpses; what a step draws is known from its number."""
+        """Make a phase with learning curves and a few sample sheets; the draws of a step depend on its number alone."""
 
         def draw(now: TrainingStep) -> None:
             self._rng.manual_seed((self.seed * 8 + number) * 100_000_000 + now.step)
@@ -245,7 +245,7 @@ class ImageWork:
 def train(
     work: ImageWork, unfinished: TrainingFolder | None = None, *, quiet: bool = True, glimpse: Glimpse | None = None
 ) -> tuple[Curves, float]:
-    """Runs the phases to their ends, from where a killed training stood; gives learning curves and seconds.
+    """Run the phases to their ends, or resume them; return learning curves and seconds.
 
     `glimpse` is called a few times a phase, for sheets of samples.
     """

@@ -22,7 +22,7 @@ SEARCHES = Catalogue(
 
 
 def make_search(name: str, settings: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> LatentSearch:
-    """A search with its settings: those written NAME.setting are for that search alone."""
+    """Make a search with its settings; those written NAME.setting are for that search alone."""
     own = dict(defaults or {})
     for key, value in settings.items():
         whose, dot, setting = key.rpartition(".")

@@ -1,4 +1,4 @@
-"""Boundary search: along the edge between two answers of the victim, towards the start. Ours, not the paper's."""
+"""Boundary search: follow the decision boundary of the victim towards the start. Ours, not the paper's."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TURNS = np.asarray([0.8, 0.4, 0.2, 0.1, 0.05], np.float32)  # radians towards t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
-    """Asks for decisions alone, as the printed searches do, but learns from them where the edge lies.
+    """Needs decisions alone, as the paper's searches do, but estimates the decision boundary from them.
 
-    A random success is drawn in along its direction. From then on, points around it tell by how they fall, on this
-    side or that, which way the edge faces; the direction turns that way, is drawn in again, and so on. The estimate is
-    that of boundary attacks (Chen et al. 2020), put to latent points and searched by grids rather than one by one.
+    A random success is moved towards the start along its direction. Random points around it, by which of them reach the
+    goal, then estimate the normal of the boundary; the direction turns towards the normal, the success is moved in
+    again, and so on. The estimate is that of boundary attacks (Chen et al. 2020), on latent points and by grids.
     """
 
-    samples: int = 200  # around each point of the edge, and at first
+    samples: int = 200  # points around each success, and in each shell of the first search
     reach: float = 20.0
     rounds: int = 40
     patience: int = 4  # rounds without a gain of 1% before it ends
@@ -50,7 +50,7 @@ class Boundary:
                 return
 
     def _first(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[bool]:
-        """A success somewhere, near ones looked for first."""
+        """Find a first success in growing shells around the start."""
         for power in (*range(6, 0, -1), *[0] * self.patience):
             high = self.reach / 2**power
             if (yield from probe.shell(rng, self.samples, high / 2, high)):
@@ -58,7 +58,7 @@ class Boundary:
         return False
 
     def _facing(self, probe: LatentProbe, rng: np.random.Generator, spread: float) -> Steps[Floats | None]:
-        """Which way the edge faces at the closest success: from the mean of what fails to the mean of what reaches."""
+        """Estimate the boundary's normal at the closest success: from the mean of failures to the mean of successes."""
         here = probe.found[0][1]
         width = spread * probe.radius
         points = rng.standard_normal((self.samples, len(here)), np.float32)
@@ -70,7 +70,7 @@ class Boundary:
 
 
 def _turned(probe: LatentProbe, facing: Floats) -> Steps[None]:
-    """Turns the closest direction towards where the edge faces, by several angles at once, and draws each in."""
+    """Turn the direction of the closest success towards the normal by several angles, and move each inward."""
     distance, point = probe.found[0]
     ahead = (point - probe.origin) / np.float32(max(distance, 1e-12))
     side = facing - (facing @ ahead) * ahead
@@ -85,6 +85,6 @@ def _turned(probe: LatentProbe, facing: Floats) -> Steps[None]:
 
 
 def _drawn(probe: LatentProbe) -> Steps[None]:
-    """Draws the closest success in along its direction: a finer grid just below it."""
+    """Move the closest success towards the start along its direction, by a finer grid just below it."""
     ahead = probe.found[0][1] - probe.origin
     yield from probe.look(probe.origin + np.linspace(0.96, 0.99, 4, dtype=np.float32)[:, None] * ahead)

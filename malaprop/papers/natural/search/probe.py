@@ -1,4 +1,4 @@
-"""A probe: how a latent search looks around a point. It counts, holds the cap, and keeps the closest successes."""
+"""Query points around the start of a latent search: count queries, keep the closest successes, and confirm them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CAP = 10_000_000
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LatentSuccess:
-    """What a hunt brought: the closest confirmed point, or none and the reason."""
+    """The result of a search: the closest confirmed point, or none and the reason."""
 
     point: Floats | None
     distance: float | None
@@ -29,7 +29,7 @@ class LatentSuccess:
 def search_confirmed(
     search: LatentSearch, start: Floats, goal: Goal, rng: np.random.Generator, *, cap: int = CAP
 ) -> Steps[LatentSuccess]:
-    """Searches around `start` [dim]; always ends, at the latest after `cap` queries and those that confirm."""
+    """Search around `start` [dim] and confirm the closest success; ends after `cap` queries and those that confirm."""
     if cap < 1:
         raise SettingError(f"the cap on queries must be at least 1, got {cap}")
     probe, ended = LatentProbe(origin=start.astype(np.float32), goal=goal, cap=cap), ""
@@ -43,7 +43,7 @@ def search_confirmed(
 
 
 def _confirmed(probe: LatentProbe, ended: str) -> Steps[LatentSuccess]:
-    """The closest success that holds when it is asked alone: the rounding of a batch may have made one."""
+    """Return the closest success that a fresh query alone confirms; rounding in a batch can make a false one."""
     asked = probe.asked
     for distance, point in probe.found:
         asked += 1
@@ -57,16 +57,16 @@ def _confirmed(probe: LatentProbe, ended: str) -> Steps[LatentSuccess]:
     return LatentSuccess(point=None, distance=None, asked=asked, reason=reason)
 
 
-KEPT = 8  # successes at hand, should a fresh query not confirm the closest
+KEPT = 8  # successes that are kept, in case a fresh query does not confirm the closest
 
 
 class CapReached(Exception):  # noqa: N818 - the end of a search, not a fault
-    """The cap on queries is reached."""
+    """Raised when a search has used up its cap on queries."""
 
 
 @dataclass(slots=True, kw_only=True)
 class LatentProbe:
-    """Looks around `origin` on behalf of one search."""
+    """Queries points around `origin` for one search, and keeps the closest successes."""
 
     origin: Floats  # [dim]
     goal: Goal
@@ -75,7 +75,7 @@ class LatentProbe:
     found: list[tuple[float, Floats]] = field(default_factory=list)  # the closest successes, by distance
 
     def look(self, points: Floats) -> Steps[Flags]:
-        """Which points [point, dim] reach the goal. Raises CapReached after the ask that uses up the cap."""
+        """Return which points [point, dim] reach the goal; raise CapReached after the queries that use up the cap."""
         points = points[: self.cap - self.asked].astype(np.float32, copy=False)
         self.asked += len(points)
         flags: Flags = (yield Ask("latent", [LatentPoints(points, self.goal)]))[0] if len(points) else np.zeros(0, bool)
@@ -85,13 +85,13 @@ class LatentProbe:
         return flags
 
     def shell(self, rng: np.random.Generator, many: int, low: float, high: float) -> Steps[bool]:
-        """Looks at `many` random points at distances in (low, high]; whether one of them reached the goal."""
+        """Query `many` random points at distances in (low, high]; return whether one of them reaches the goal."""
         flags = yield from self.look(self.origin + noise(rng, many, len(self.origin), low, high))
         return bool(flags.any())
 
     @property
     def radius(self) -> float:
-        """How far the closest success lies; infinite where there is none."""
+        """The distance of the closest success; infinite if there is none."""
         return self.found[0][0] if self.found else float("inf")
 
     def _keep(self, points: Floats) -> None:
@@ -102,7 +102,7 @@ class LatentProbe:
 
 
 def noise(rng: np.random.Generator, many: int, dim: int, low: float, high: float) -> Floats:
-    """Vectors [many, dim] of random direction whose norms are uniform in (low, high]."""
+    """Draw vectors [many, dim] of random direction whose norms are uniform in (low, high]."""
     out = rng.standard_normal((many, dim), np.float32)
     norms = high - (high - low) * rng.random((many, 1), np.float32)  # random() is in [0, 1)
     out *= norms / np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
@@ -110,6 +110,6 @@ def noise(rng: np.random.Generator, many: int, dim: int, low: float, high: float
 
 
 class LatentSearch(Protocol):
-    """Looks for a point near the probe's origin that reaches its goal; what is found stays in the probe."""
+    """Searches for a point near the probe's origin that reaches its goal; the probe keeps what is found."""
 
     def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]: ...

@@ -1,4 +1,4 @@
-"""The service of latent searches: points become items, the victim answers, and goals judge, pooled over a round."""
+"""The service of latent searches: generate the points' items, query the victim, and test the goals, in batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from malaprop.core.score import Flags, Floats, winners
 
 
 class Manifold(Protocol):
-    """Data as points of a dense space. Items are what the victim reads: an array of images, or a list of sentences."""
+    """A generative model with an inverter: items and their latent points.
+
+    Items are what the victim reads: an array of images, or a list of sentences.
+    """
 
     @property
     def dim(self) -> int: ...
@@ -24,16 +27,16 @@ class Manifold(Protocol):
         """Changes when what it generates may change."""
 
     def invert(self, items: Any) -> Floats:
-        """A point [item, dim] for each item: where a search begins."""
+        """Return a point [item, dim] for each item, where its search begins."""
 
     def generate(self, z: Floats) -> Any:
-        """One item for each row; an item must not depend on its neighbours in the batch."""
+        """Generate one item for each row; an item must not depend on its neighbours in the batch."""
 
 
-# A victim seen from here: one answer an item, whatever an answer is (scores, a label, a translation).
+# A victim: one answer for each item (scores, a label, a translation).
 Answering = Callable[[Any], "Sequence[Any] | Floats"]
 
-# Whether items and the victim's answers to them are what is looked for: goal(items, answers) gives flags [item].
+# What a search looks for: goal(items, answers) gives flags [item].
 Goal = Callable[[Any, Any], Flags]
 
 
@@ -47,7 +50,7 @@ class LatentPoints:
 
 @dataclass(frozen=True, slots=True)
 class OtherLabel:
-    """Reached where scores [item, label] make another label win than `label`."""
+    """The goal that another label than `label` has the largest score; answers are scores [item, label]."""
 
     label: int
 
@@ -57,9 +60,9 @@ class OtherLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentService:
-    """Answers asks that hold Clouds, each with its flags [point]; `batch` bounds what is generated at a time.
+    """Returns for latent points which of them reach their goal; `batch` bounds what is generated at a time.
 
-    Where a device that others share has no room for a batch, its halves are tried.
+    If the device has too little memory for a batch, its halves are tried.
     """
 
     manifold: Manifold
@@ -75,7 +78,7 @@ class LatentService:
         return [[next(flags) for _ in ask] for ask in pending]
 
     def _judged(self, clouds: list[LatentPoints]) -> list[Flags]:
-        """Batches run across clouds; within a batch each goal sees the rows of its own cloud."""
+        """Generate and query in batches across searches; each goal sees the rows of its own search."""
         whole = np.concatenate([cloud.points for cloud in clouds])
         cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]
         out = np.zeros(len(whole), bool)

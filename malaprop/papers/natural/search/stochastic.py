@@ -1,4 +1,4 @@
-"""Iterative stochastic search: Algorithm 1 of Zhao et al. 2018, as printed, with an end."""
+"""The paper's two searches: iterative stochastic search (Algorithm 1) and hybrid shrinking search (Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from malaprop.papers.natural.search.probe import LatentProbe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shrinking:
-    """Searches wide, tightens by halves, then steps inward until `patience` shells in a row hold nothing.
+    """Algorithm 2: searches wide, halves the range, then steps inward until `patience` shells in a row have no success.
 
     As printed, halving can leave a shell below the range untested, so what is found bounds the nearest from above.
     `reach` is the printed upper limit r, `patience` the limit B. Differs: where the wide search finds nothing, there
@@ -55,7 +55,7 @@ class Shrinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iterative:
-    """Moves a shell of width `step` outward until one of its `samples` points reaches the goal.
+    """Algorithm 1: moves a shell of width `step` outward until one of its `samples` points reaches the goal.
 
     Differs: stops at distance `reach`; the printed loop has no end.
     """
@@ -74,7 +74,7 @@ class Iterative:
 
 
 def check_printed(samples: int, step: float, reach: float) -> None:
-    """Settings that both printed searches share."""
+    """Raise on wrong values of the settings that both searches share."""
     if samples < 1:
         raise SettingError(f"a latent search needs samples of at least 1, got {samples}")
     if not 0 < step <= reach:

@@ -1,1 +1,1 @@
-"""Word replacement rules that break many models, mined from data and ensembles."""
+"""Word replacement rules that change the label of many models, mined from victims or from counts (section 4.2)."""

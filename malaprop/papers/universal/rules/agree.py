@@ -1,4 +1,4 @@
-"""How far two ways of mining agree, rule by rule."""
+"""Compare exact mining with mining by gradients: rank correlation of the rules, and the time saved."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from malaprop.papers.universal.rules.tally import Doubles, Shrinkage
 
 
 def ranks(values: Doubles) -> Doubles:
-    """Ranks from 1, equal values sharing the mean of theirs."""
+    """Return the ranks of the values from 1; equal values share their mean rank."""
     _, place, many = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(many)
     return np.asarray((ends - (many - 1) / 2)[place])
 
 
 def spearman(one: Doubles, two: Doubles) -> float:
-    """Correlation of the ranks; nan of fewer than three, or where one side does not vary."""
+    """Return Spearman's rank correlation; nan for fewer than three values, or where one side does not vary."""
     if len(one) < 3:
         return float("nan")
     a, b = ranks(one), ranks(two)
@@ -38,9 +38,10 @@ def spearman(one: Doubles, two: Doubles) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Rank correlations over rules, with 95% intervals by Fisher's transformation, and what the second way saves.
+    """Rank correlations of the rules by both methods, with 95% intervals, and the time that the gradient saves.
 
-    Rules share words and texts, so the intervals are narrower than they would be for independent pairs.
+    Intervals are by Fisher's transformation. Rules share words and texts, so the intervals are narrower than they
+    would be for independent pairs.
     """
 
     texts: int
@@ -63,7 +64,7 @@ class Agreement:
 
     @property
     def speedup(self) -> float:
-        """By the clock."""
+        """How many times faster the gradient is in the victims, by the clock."""
         return self.asking_exact / self.asking_gradient if self.asking_gradient else float("nan")
 
     @property
@@ -75,7 +76,7 @@ class Agreement:
         return self.plain / self.processor_gradient if self.processor_gradient else float("nan")
 
     def describe(self) -> str:
-        """The figures in a line."""
+        """Return the figures in one line."""
         return (
             f"exact and gradient on {self.texts} texts: rank correlation {self.rank:.3f} ({self.low:.3f} to "
             f"{self.high:.3f}, {self.rules:,} rules), {self.often_rank:.3f} over the {self.often_rules:,} rules "
@@ -85,14 +86,14 @@ class Agreement:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, which has no nan: None where there was nothing to go by."""
+        """Return the figures as plain values for JSON, with None in place of nan."""
         ratios = ("speedup", "processor_speedup", "plain_speedup")
         whole = {**asdict(self), **{name: getattr(self, name) for name in ratios}}
         return {name: value if isfinite(value) else None for name, value in whole.items()}
 
 
 def interval(rank: float, many: int) -> tuple[float, float]:
-    """Fisher's, with the variance that Fieller, Hartley and Pearson found for ranks."""
+    """Return the 95% interval of a rank correlation: Fisher's, with the variance of Fieller, Hartley and Pearson."""
     if not many > 3 or rank != rank:
         return -1.0, 1.0
     middle, half = atanh(max(-0.999999, min(0.999999, rank))), Z95 * sqrt(1.06 / (many - 3))
@@ -100,7 +101,7 @@ def interval(rank: float, many: int) -> tuple[float, float]:
 
 
 def plain_seconds(miner: Miner, examples: Iterable[Example], most: int = 256) -> float:
-    """What the processor takes for one replaced text as a plain forward pass of all victims, by a sample of them."""
+    """Measure the processor seconds for one replaced text as a plain forward pass of all victims, on a sample."""
     table = Words()
     found = miner.swaps.find(list(islice(examples, most)), table, Words())
     able = [swapped for swapped in found if swapped.variants.count]
@@ -116,7 +117,7 @@ def plain_seconds(miner: Miner, examples: Iterable[Example], most: int = 256) ->
 def agreement(
     exact: Mined, gradient: Mined, *, often: int = 5, top: int = 200, plain: float = float("nan")
 ) -> Agreement:
-    """Of the rules that both weighed on the same texts."""
+    """Compare the rules that both methods measured on the same texts."""
     keys = [_name_rules(mined) for mined in (exact, gradient)]
     both = [key for key in keys[0] if key in keys[1]]
     one, two = (np.asarray([side[key] for key in both], np.int64) for side in keys)

@@ -1,4 +1,4 @@
-"""Rules put to texts: the strongest first, until enough words have changed. No victim is asked."""
+"""Apply rules to texts, the strongest first, until enough words have changed. No victim is queried."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from malaprop.papers.universal.rules.swaps import open_slots
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A text after its rules; `changes` in the order in which they were made. `reason` where it could not be read."""
+    """A text after its rules; `changes` in the order in which they were made, `reason` if it could not be read."""
 
     example: Example
     fields: Mapping[str, str]
@@ -35,7 +35,7 @@ class Applied:
 
 
 def change(text: Text, example: Example, rules: Best, share: float) -> tuple[Text, list[int]]:
-    """The text with the strongest rules applied, and the slots in the order in which they changed.
+    """Apply the strongest rules to a text; also return the slots in the order in which they changed.
 
     At most `share` of all words change, and at least one may; each word gives way to its own strongest rule.
     """
@@ -57,7 +57,7 @@ def _put(rules: Best, word: str) -> str:
 def apply_rules(
     rules: Rules, examples: Iterable[Example], names: Sequence[str], *, share: float = 0.3
 ) -> Iterator[Applied]:
-    """Each example after the rules for its label; one without a rule stays as it is."""
+    """Yield each example after the rules for its label; an example without a rule stays as it is."""
     if not 0 < share <= 1:
         raise SettingError(f"the share of words that may change lies in (0, 1], got {share}")
     best = rules.best(names)
@@ -81,7 +81,7 @@ def check_kind(path: Path) -> None:
 
 
 def write_applied(found: Sequence[Applied], names: Sequence[str], path: Path) -> Path:
-    """Rows that --data takes again: CSV, or JSONL where the file ends so; `changes` tells the rules that were used."""
+    """Write the texts as rows that --data reads, CSV or JSONL by the file's name; `changes` lists the rules applied."""
     check_kind(path)
     rows = [
         {
@@ -102,5 +102,5 @@ def write_applied(found: Sequence[Applied], names: Sequence[str], path: Path) ->
 
 
 def _make_valid(value: str) -> str:
-    """Text that UTF-8 can carry."""
+    """Replace what UTF-8 cannot encode, such as lone surrogates."""
     return value.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""malaprop rules pmi, apply and show: rules from counts, rules put to texts, and what they say about the data."""
+"""malaprop rules pmi, apply and show: make rules from counts, apply rules to texts, and show rules beside the data."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ShowCommand:
 
 
 def _read(texts: Selection, quiet: bool) -> Dataset:
-    """The texts, of at least two labels; what had to be decided about them is said."""
+    """Read the texts, raise unless they have two labels, and print the notes of the data."""
     from malaprop.data.base import need_two_labels
 
     found = need_two_labels(texts.held())
@@ -90,7 +90,7 @@ def _read(texts: Selection, quiet: bool) -> Dataset:
 
 
 def make_pmi(asked: PmiCommand) -> None:
-    """Writes rules and, beside them, what they depend on."""
+    """Write rules from counts, and beside them the settings they depend on."""
     from malaprop.attacks.rule_files import write_rules
     from malaprop.core.catalogue import unknown
     from malaprop.core.errors import DataError
@@ -119,7 +119,7 @@ def make_pmi(asked: PmiCommand) -> None:
 
 
 def apply_file(asked: ApplyCommand) -> None:
-    """Writes the texts with the rules of a file applied."""
+    """Write the texts with the rules of a file applied."""
     from malaprop.attacks.rule_files import read_rules
     from malaprop.core.errors import DataError, SettingError
     from malaprop.papers.universal.rules.apply import apply_rules, check_kind, write_applied
@@ -148,7 +148,7 @@ def apply_file(asked: ApplyCommand) -> None:
 
 
 def show_file(asked: ShowCommand) -> None:
-    """Prints the strongest rules of a file beside the data, and writes the record where that is asked for."""
+    """Print the strongest rules of a file beside the data, and write the record if --out is given."""
     from malaprop.attacks.rule_files import read_rules
     from malaprop.papers.universal.rules.diagnose import diagnose
     from malaprop.papers.universal.rules.report import diagnosis_terminal

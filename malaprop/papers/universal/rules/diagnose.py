@@ -1,4 +1,4 @@
-"""What rules say about the data they come from: associations of words and labels, with texts that show them."""
+"""Relate rules to the data they come from: how words go with labels, and texts that contain the words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEIGHED = 100  # of a label's strongest rules, one a word, those whose bits are 
 
 
 def strongest(rules: Iterable[Rule], least: int = 0) -> dict[str, list[Rule]]:
-    """Of each label the strongest rule of each word, strongest first; rules of fewer counts than `least` left out."""
+    """Return for each label the strongest rule of each word, strongest first, without counts below `least`."""
     best: dict[tuple[str, str], Rule] = {}
     for rule in rules:
         if rule.salience <= 0 or rule.count < least:
@@ -42,7 +42,7 @@ def diagnose(
     texts: int = 2,
     least: int = 0,
 ) -> DiagnosisRecord:
-    """The `top` strongest rules of each label that the data has; none of a label is an error."""
+    """Build the record: the `top` strongest rules of each label, their words' PMI, and `texts` texts for each rule."""
     numbers = rules.numbers(names)
     bits = Association.of(examples, len(names))
     ordered = strongest(rules, least)
@@ -90,7 +90,7 @@ def _line(rule: Rule, bits: Association, sightings: Sequence[Sighting]) -> RuleL
 def _sightings(
     examples: Iterable[Example], wanted: set[tuple[int, str]], most: int
 ) -> dict[tuple[int, str], list[Sighting]]:
-    """The shortest texts of a label that hold a word, where the word stands first in them."""
+    """Find the shortest texts of a label that contain a word, and where the word stands first in each."""
     heaps: dict[tuple[int, str], list[tuple[int, str, Sighting]]] = {}
     for shard in shards(examples) if most else ():
         table = Words()

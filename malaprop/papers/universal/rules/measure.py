@@ -1,4 +1,4 @@
-"""How well rules carry over: the same texts, several files of rules, several victims."""
+"""Compute the success of several files of rules on the same texts and victims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DRAWS = 2000
 
 
 def find_least_share(outcome: Outcome) -> float:
-    """The least share that allows the changes of a success: one change is always allowed."""
+    """Return the least share of words that allows the changes of a success; one change is always allowed."""
     many = len({(e.field, e.slot) for e in outcome.edits})
     return 0.0 if many <= 1 else outcome.changed_share
 
@@ -36,7 +36,7 @@ def cell(rules: str, victim: str, outcomes: Iterable[Outcome], shares: Sequence[
 
 
 def break_everywhere(runs: Iterable[Sequence[Outcome]]) -> Rate:
-    """Of the texts that all victims have right, those that break on every one of them."""
+    """Count the texts on which the rules succeed against every victim, of those that all classify correctly."""
     broken, right = list[set[str]](), list[set[str]]()
     for outcomes in runs:
         broken.append({o.id for o in outcomes if o.status == "success"})
@@ -48,7 +48,7 @@ def break_everywhere(runs: Iterable[Sequence[Outcome]]) -> Rate:
 def measure(
     runs: Mapping[tuple[str, str], Sequence[Outcome]], shares: Sequence[float] = SHARES
 ) -> tuple[tuple[MeasuredCell, ...], tuple[MeasuredRules, ...]]:
-    """Of outcomes by file of rules and victim; every file is to have every victim."""
+    """Compute the figures from outcomes by (file of rules, victim); every file must have every victim."""
     files, victims = (list(dict.fromkeys(key[i] for key in runs)) for i in (0, 1))
     ids = sorted({o.id for found in runs.values() for o in found})
     grids = {name: _grid([runs[name, v] for v in victims], ids) for name in files}
@@ -75,7 +75,7 @@ Grid = NDArray[np.float64]
 
 
 def _grid(rows: Sequence[Sequence[Outcome]], ids: Sequence[str]) -> Grid:
-    """[victim, text]: 1 broken, 0 not, nan where nothing was attacked."""
+    """Return a table [victim, text]: 1 for a success, 0 for a failure, nan where nothing was attacked."""
     place = {id: at for at, id in enumerate(ids)}
     grid = np.full((len(rows), len(ids)), np.nan)
     for line, row in zip(grid, rows, strict=True):
@@ -86,7 +86,7 @@ def _grid(rows: Sequence[Sequence[Outcome]], ids: Sequence[str]) -> Grid:
 
 
 def _means(grid: Grid, draws: NDArray[np.int64] | None) -> tuple[float, Grid]:
-    """The mean over victims of their success, as it is and for each drawing of texts."""
+    """Return the mean success over victims, on all texts and on each bootstrap sample of texts."""
     if draws is None or np.isnan(grid).all():
         return float("nan"), np.full(1, np.nan)
     there, hits = ~np.isnan(grid), np.nan_to_num(grid)

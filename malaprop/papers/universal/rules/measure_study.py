@@ -1,4 +1,4 @@
-"""malaprop rules measure: several files of rules on the same texts and victims."""
+"""malaprop rules measure: test several files of rules on the same texts and victims."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class Measure:
 
     @property
     def attacks(self) -> dict[str, Attack]:
-        """The attack of each file, by the file's short name."""
+        """The attack that applies each file of rules, by the file's short name."""
         return _read_attacks(self.files, self.share)
 
     def check(self) -> None:
         if not self.files or not self.victims:
-            raise SettingError("rules measure wants at least one file of rules and one victim")
+            raise SettingError("rules measure needs at least one file of rules and one victim; name both")
         if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
             raise SettingError(f"--victim: {twice[0]} is named twice; name it once")
         _read_attacks.cache_clear()  # files may have changed since
         assert self.attacks
 
     def places(self) -> dict[str, tuple[Any, str]]:
-        """The run folders, each with its victim and its file of rules."""
+        """Return the run folders, each with its victim and its file of rules."""
         from malaprop.papers.universal.study_models import expand_names
 
         out: dict[str, tuple[Any, str]] = {}
@@ -105,7 +105,7 @@ class Measure:
             called = run.victim if (name, run.victim) not in found else str(spec)
             found[name, called] = read_outcomes(root / place)
         if not any(o.status in ("success", "failed") for outcomes in found.values() for o in outcomes):
-            raise VictimError(f"there is nothing to try rules on: {_explain_nothing(found)}")
+            raise VictimError(f"no victim has a text to try the rules on: {_explain_nothing(found)}")
         cells, wholes = measure(found)
         return MeasuredRecord(
             data=run.data, n=run.n, share=self.share, files=tuple(map(str, self.files)), cells=cells, wholes=wholes
@@ -129,7 +129,7 @@ class Measure:
 
 @lru_cache(maxsize=1)
 def _read_attacks(files: tuple[Path, ...], share: float) -> dict[str, Attack]:
-    """Once for the check and the plan: files of many rules take seconds."""
+    """Make the attack of each file; cached, as the check and the plan need it and large files take seconds to read."""
     from malaprop.attacks.recipes.rules import rules
 
     made = (rules(file=str(path), share=share) for path in files)
@@ -137,7 +137,7 @@ def _read_attacks(files: tuple[Path, ...], share: float) -> dict[str, Attack]:
 
 
 def _explain_nothing(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:
-    """Of each victim why it has no text to attack."""
+    """Say for each victim why it has no text to attack."""
     out = {}
     for (_, victim), outcomes in runs.items():
         reasons = Counter(o.reason or "no reason given" for o in outcomes if o.status == "error")
@@ -148,7 +148,7 @@ def _explain_nothing(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:
 
 
 def name_files(files: Sequence[Path]) -> list[str]:
-    """A short name for each file: its own, or its folder's where it is called rules."""
+    """Return a short name for each file: its own, or its folder's if the file is called rules."""
     stems = [path.parent.name if path.is_file() and path.stem == "rules" else path.stem for path in files]
     seen: Counter[str] = Counter()
     out = []

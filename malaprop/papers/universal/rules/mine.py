@@ -1,4 +1,4 @@
-"""Universal adversarial word replacement rules: what each replacement does to the mean logits of several victims."""
+"""Mine word replacement rules: measure what each replacement does to the mean logits of several victims."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _REST = ("texts", "swaps", "faults", "finding", "asking", "processor")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Mined:
-    """What texts gave, a shard of them or all; `strings` are the words of the sums' keys."""
+    """The sums mined from a shard of texts or from all; `strings` are the words of the sums' keys."""
 
     sums: Sums
     strings: Sequence[str]
@@ -53,14 +53,14 @@ class Mined:
     processor: float = 0.0  # of which this process had the processor
 
     def to_arrays(self) -> dict[str, Any]:
-        """Arrays alone, for a file; what is no array is JSON in one."""
+        """Return arrays for an .npz file; all other values are JSON in the array `rest`."""
         rest = {name: getattr(self, name) for name in _REST}
         packed = np.frombuffer(json.dumps({**rest, "strings": list(self.strings)}).encode(), np.uint8)
         return {"rest": packed, **self.sums._asdict()}
 
     @classmethod
     def read(cls, path: Path) -> Mined:
-        """What `to_arrays` gave, from a file."""
+        """Read a file of what `to_arrays` returned."""
         try:
             with np.load(path, allow_pickle=False) as held:
                 rest: dict[str, Any] = json.loads(held["rest"].tobytes())
@@ -69,7 +69,10 @@ class Mined:
             raise RecordError(f"{path} holds no sums of rules ({error}); remove it, and it is made again") from None
 
     def rules(self, names: Sequence[str], shrink: float | None = None, *, every: bool = False) -> list[Rule]:
-        """Strongest first, label by label; without `every` those that lower the label. None fits the shrinkage."""
+        """Return the rules label by label, strongest first; without `every` only those that lower the label.
+
+        `shrink` None estimates the shrinkage from the sums.
+        """
         shrinkage = Shrinkage.fit(self.sums) if shrink is None else Shrinkage(shrink)
         salience, mean = shrinkage.apply(self.sums), self.sums.mean
         order = np.lexsort((-salience, self.sums.labels))
@@ -93,11 +96,11 @@ class Mined:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Miner:
-    """Weighs every replacement of a text by Figure 2: the fall of the label's logit and the rise of the others'.
+    """Measures every replacement of a text by Figure 2: the fall of the label's logit and the rise of the others'.
 
-    Logits are those of the mean of `victims`. A softmax takes out what is added to all logits alike, so a victim that
-    gives probabilities tells its logits up to such a number; here they are made to sum to nothing. With two labels that
-    changes no salience, with more it is the paper's but for a shift of all logits at once.
+    Logits are those of the mean of `victims`. Probabilities determine logits up to a number added to all of them; here
+    the logits of a text sum to zero. With two labels that changes no salience; with more labels salience differs from
+    the paper's by a shift of all logits at once.
     `exact` scores every replaced text. `gradient` scores each text once, forward and backward, and takes the slope at
     the word times the difference of the two words' vectors; victims that offer no gradients, as long as others do, are
     scored exactly.
@@ -111,7 +114,7 @@ class Miner:
 
     def __post_init__(self) -> None:
         if not self.victims:
-            raise SettingError("mining wants at least one victim, got none")
+            raise SettingError("mining needs at least one victim, got none; name one")
         if self.method not in METHODS:
             raise unknown("method of mining", self.method, METHODS)
         for victim in self.victims:
@@ -122,17 +125,17 @@ class Miner:
         self._turns()
 
     def _turns(self) -> list[list[int] | None]:
-        """For each victim its number of each label of the data; None where it has the same, or no names of its own."""
+        """Return for each victim its numbers of the data's labels; None if they are the same or it names no labels."""
         shared = same_labels(self.victims)
         return [turn("the data", self.labels or shared, v.label_names) for v in self.victims]
 
     @property
     def slopes(self) -> tuple[bool, ...]:
-        """For each victim whether it is weighed by its gradients."""
+        """For each victim whether its gradients are used."""
         return tuple(self.method == "gradient" and Capability.GRADIENTS in v.offers for v in self.victims)
 
     def services(self) -> dict[str, Service]:
-        """One a victim: each merges what it cannot tell apart itself."""
+        """Return a service for each victim, by its number; each scores equal texts once."""
         made: dict[str, Service] = {}
         for number, (victim, slope) in enumerate(zip(self.victims, self.slopes, strict=True)):
             scoring = Scoring(victim)
@@ -140,7 +143,7 @@ class Miner:
         return made
 
     def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Mined:
-        """The sums of one shard."""
+        """Measure all replacements of one shard of texts and return the sums."""
         known = self.services() if services is None else services
         table, lexicon, began = Words(), Words(), perf_counter()
         good, faults = readable(examples)
@@ -174,7 +177,7 @@ class Miner:
 
 
 def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
-    """Examples that can be texts, and why the others cannot."""
+    """Return the examples that can be read as texts, and count the reasons why others cannot."""
     good: list[Example] = []
     faults: Counter[str] = Counter()
     for example in examples:
@@ -188,7 +191,7 @@ def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
 
 
 def _weigh(swapped: Swapped, slopes: Sequence[bool], labels: Sequence[int]) -> Steps[Doubles | str]:
-    """What each replacement does to the mean of the victims; a reason where one of them cannot say.
+    """Return the change in the mean of the victims for each replacement, or the reason why a victim failed.
 
     `labels` are the text's label in the terms of each victim.
     """
@@ -213,13 +216,13 @@ def _exact(swapped: Swapped, service: str, label: int) -> Steps[tuple[int, Doubl
 
 
 def _slopes(swapped: Swapped, service: str, label: int) -> Steps[tuple[int, Doubles]]:
-    """To first order; a word that the victim does not read changes nothing."""
+    """Estimate the changes to first order; a word that the victim does not read changes nothing."""
     (seen,) = yield Ask(service, [WordLook(variants=swapped.variants, aim=Aim(label=label, spread=True))])
     return len(seen.answer), np.where(np.isfinite(seen.gains), seen.gains, 0).astype(np.float64)
 
 
 def _logits(scores: Floats, label: int) -> Doubles:
-    """The label's logit where all logits of a text sum to nothing."""
+    """Return the label's logit, with all logits of a text summing to zero."""
     if not 0 <= label < scores.shape[1]:
         raise DataError(f"the data has a label {label}, the victims score {scores.shape[1]}; use data they know")
     logs = log_probabilities(scores)
@@ -227,7 +230,7 @@ def _logits(scores: Floats, label: int) -> Doubles:
 
 
 def same_labels(victims: Sequence[Victim]) -> tuple[str, ...]:
-    """The names of the labels that all victims share, in the order of the first that has names; empty where none has.
+    """Return the label names that all victims share, in the order of the first victim with names; empty if none has.
 
     Others may have the same names in another order.
     """
@@ -253,7 +256,7 @@ def shards(examples: Iterable[Example], size: int = SHARD) -> Iterator[list[Exam
 
 
 def add_up(parts: Iterable[Mined]) -> Mined:
-    """Shards as one, in the order given."""
+    """Add up shards in the order given."""
     tally = RuleTally()
     faults: Counter[str] = Counter()
     whole = Mined(sums=tally.sums(), strings=())
@@ -272,13 +275,13 @@ def add_up(parts: Iterable[Mined]) -> Mined:
 
 
 def mine(miner: Miner, examples: Iterable[Example]) -> Mined:
-    """All rules of these examples."""
+    """Mine all rules of these examples; raise if there is none."""
     services = miner.services()
     return need_some(add_up(miner.gather(shard, services) for shard in shards(examples)))
 
 
 def need_some(mined: Mined) -> Mined:
-    """What was mined, if it is anything."""
+    """Return what was mined; raise if no text could be measured or no word has a replacement."""
     left_out = sum(mined.faults.values())
     if left_out and left_out == mined.texts:
         reason, count = Counter(mined.faults).most_common(1)[0]

@@ -1,4 +1,4 @@
-"""malaprop rules mine: word swaps that lower a label in the mean of several victims."""
+"""malaprop rules mine: find word swaps that lower a label's logit in the mean of several victims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WARM = 32  # texts of which tables and kernels are made before anything is time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinedFrom:
-    """What the sums in a folder depend on: the victims and the texts."""
+    """The victims and texts that the sums in a folder depend on."""
 
     victims: tuple[str, ...]
     data: str
@@ -45,7 +45,7 @@ class MinedFrom:
 
 @dataclass(frozen=True, kw_only=True)
 class Shards:
-    """The texts in shards, read once and by the driver alone; a worker that is sent this finds none in it."""
+    """The texts in shards; the driver alone reads them, and pickling leaves them out."""
 
     selection: Selection
 
@@ -69,12 +69,12 @@ class Shards:
         return {"data": self.data}
 
     def take(self, number: int, inputs: Inputs) -> Inputs:
-        """One shard, and what the labels of all are called."""
+        """Return the inputs of one shard's task: its texts, and the label names of the data."""
         del inputs
         return {"texts": self.parts[number], "labels": () if self.data.ordered else self.data.labels}
 
     def first(self, many: int, inputs: Inputs) -> Inputs:
-        """The first texts of all."""
+        """Return the inputs of the comparison's task: the first `many` texts, and the label names."""
         return {**self.take(0, inputs), "data": self.data.first(many)}
 
 
@@ -129,7 +129,7 @@ class Mine:
 
     @property
     def strength(self) -> float | None:
-        """How far rules of few counts are drawn to zero; None: as far as the sums tell."""
+        """How far rules with few counts are shrunk towards zero; None: estimate it from the sums."""
         given = str(self.shrink).strip().lower()
         try:
             found = None if given == "auto" else float(given)
@@ -141,7 +141,7 @@ class Mine:
 
     @property
     def comparison(self) -> str:
-        """The task that weighs the first texts both ways."""
+        """The name of the task that measures the first texts by both methods."""
         return f"agreement-{self.compare}"
 
     @property
@@ -154,7 +154,7 @@ class Mine:
         from malaprop.papers.universal.rules.swaps import read_swaps
 
         if not self.victims:
-            raise SettingError("--victim names no victim")
+            raise SettingError("--victim names no victim; name at least one")
         if self.method not in METHODS:
             raise unknown("method of mining", self.method, METHODS)
         if self.format not in FORMATS:
@@ -215,7 +215,7 @@ class Mine:
         return Miner(victims=victims, method=self.way, swaps=swaps, width=self.width, labels=labels)
 
     def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Loads the victims and refuses those that cannot be mined together, or not from these texts."""
+        """Load the victims, and raise if they cannot be mined together or from these texts."""
         from malaprop.data.matching import agree
         from malaprop.frame.tasks.outputs import Note
 
@@ -226,7 +226,7 @@ class Mine:
         for victim in miner.victims:
             agree(data, victim)
         for method in ("exact", "gradient") if self.compare else ():
-            replace(miner, method=method)  # refused here, before anything is weighed
+            replace(miner, method=method)  # raises here if a victim lacks what the method needs
         lack = [victim.name for victim, slope in zip(miner.victims, miner.slopes, strict=True) if not slope]
         if self.way == "gradient" and lack:
             yield Note(f"{', '.join(lack)}: no gradients, so every replaced text is scored")
@@ -238,7 +238,7 @@ class Mine:
         )
 
     def agree(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Both ways on the same texts."""
+        """Measure the same texts by both methods and compare the rules."""
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.universal.rules.agree import agreement, plain_seconds
         from malaprop.papers.universal.rules.mine import mine
@@ -255,7 +255,7 @@ class Mine:
         yield agreed
 
     def weigh(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
-        """The sums of one shard."""
+        """Yield the sums of one shard as arrays."""
 
         def open_all() -> tuple[Miner, dict[str, Service]]:
             made = self.open(desk, inputs, inputs["labels"])
@@ -265,7 +265,7 @@ class Mine:
         yield miner.gather(inputs["texts"], services).to_arrays()
 
     def choose(self, names: tuple[str, ...], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The rules that all shards add up to, and what they rest on."""
+        """Add up all shards and yield the file of rules and its figures."""
         from malaprop.attacks.rule_files import rules_csv, rules_json
         from malaprop.papers.universal.rules.diagnose import strongest
         from malaprop.papers.universal.rules.mine import Mined, add_up, need_some

@@ -37,7 +37,7 @@ class Association:
 
     @classmethod
     def of(cls, examples: Iterable[Example], labels: int, lift: float | None = None) -> Association:
-        """Counts of the words in the fields that may change."""
+        """Count the words in the fields that may change."""
         counts: dict[str, NDArray[np.int64]] = {}
         totals, texts = np.zeros(labels, np.int64), 0
         for shard in shards(examples):
@@ -59,25 +59,25 @@ class Association:
         return cls(counts=counts, totals=totals, texts=texts, lift=made)
 
     def seen(self, word: str) -> NDArray[np.int64]:
-        """How often the word stands under each label."""
+        """Return how often the word occurs under each label."""
         found = self.counts.get(word.lower())
         return np.zeros(len(self.totals), np.int64) if found is None else found
 
     def pmi(self, word: str) -> Doubles:
-        """Bits for each label, at least 0."""
+        """Return the PMI of a word with each label, in bits, at least 0."""
         mine = self.seen(word).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             bits = np.log2(mine * self.totals.sum() / (mine.sum() * self.totals)) + self.lift
         return np.where(mine > 0, np.maximum(bits, 0), 0.0)
 
     def salience(self, label: int, word: str, to: str) -> float:
-        """What the replacement takes from the label, and gives to the others."""
+        """Return the bits that a replacement takes from the label plus those that it gives to the others."""
         shift = self.pmi(word) - self.pmi(to)
         return float(2 * shift[label] - shift.sum())
 
 
 def pairs(examples: Iterable[Example], swaps: Swaps) -> tuple[Sums, Sequence[str]]:
-    """Every replacement that a text of each label allows, and how often."""
+    """Count how often the texts of each label allow each replacement; also return the words of the keys."""
     whole = RuleTally()
     for shard in shards(examples):
         lexicon = Words()
@@ -98,7 +98,7 @@ def pmi_rules(
     lift: float | None = None,
     every: bool = False,
 ) -> list[Rule]:
-    """Strongest first, label by label; without `every` those whose salience is above 0. No model is asked."""
+    """Make rules from PMI, label by label, strongest first; without `every` only those with a salience above 0."""
     bits = Association.of(examples, len(names), lift)
     sums, strings = pairs(examples, WordNetSwaps() if swaps is None else swaps)
     if not len(sums.keys):

@@ -1,4 +1,4 @@
-"""The record of a diagnosis: the strongest rules of each label, and how the data came to teach them."""
+"""The records of the rule commands: rules that were mined, rules measured on victims, and rules beside the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from malaprop.frame.records.summary import Rate, Spread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkageFigures:
-    """How rules of few counts were drawn to zero: salience = mean x count / (count + strength)."""
+    """How rules with few counts were shrunk towards zero: salience = mean x count / (count + strength)."""
 
     strength: float
     within: float | None = None
@@ -23,7 +23,7 @@ class ShrinkageFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedRules:
-    """What all texts added up to: `weighed` replacements of words, of which `rules` were kept.
+    """The sums over all texts: `weighed` replacements of words were measured, of which `rules` were kept.
 
     `reasons` says why texts were left out, and how many; `seconds` are those of finding replacements and of asking the
     victims, in all processes together.
@@ -44,7 +44,7 @@ class WeighedRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinedRecord(WeighedRules, Record):
-    """Rules that lie beside this file, and how they were mined; `agreement` sets both methods side by side."""
+    """How the rules beside this file were mined, and the strongest of them; `agreement` compares both methods."""
 
     method: str
     victims: tuple[str, ...]
@@ -56,7 +56,7 @@ class MinedRecord(WeighedRules, Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredCell:
-    """One file of rules on one victim: `words` is the share of words changed in broken texts.
+    """One file of rules on one victim: `words` is the share of words changed in the successes.
 
     `within` is the success where at most so large a share of the words, its key, may change.
     """
@@ -70,10 +70,10 @@ class MeasuredCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRules:
-    """One file of rules over all victims: the mean of their success, with a 95% interval by drawing texts anew.
+    """One file of rules over all victims: the mean of their success, with a 95% interval by resampling texts.
 
-    `ahead` is by how much it beats the first file, drawn on the same texts; the victims are taken as they are.
-    `everywhere`: of the texts that all victims have right, how many break on all of them.
+    `ahead` is the difference to the first file's mean, resampled on the same texts; victims are not resampled.
+    `everywhere`: of the texts that all victims classify correctly, on how many the rules succeed against all.
     """
 
     rules: str

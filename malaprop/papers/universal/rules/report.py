@@ -1,4 +1,4 @@
-"""What the training data taught the model: the strongest replacement rules and the bits behind them, from a record."""
+"""The sections of the report on rules: rules mined, rules measured on victims, and rules beside the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINED_TITLE = "Word replacement rules"
 
 
 def mined_cards(records: Sequence[MinedRecord]) -> Markup:
-    """A card for each record."""
+    """Return a card for each record."""
     return join(*(_mined_card(record, place) for place, record in enumerate(records)))
 
 
@@ -55,7 +55,7 @@ MEASURED_TITLE = "Rules put to the test"
 
 
 def measured_cards(found: Sequence[MeasuredRecord]) -> Markup:
-    """A card for each record; nothing where there is none."""
+    """Return a card for each record."""
     return join(*(_measured_card(record, number) for number, record in enumerate(found)))
 
 
@@ -71,7 +71,7 @@ def _measured_card(record: MeasuredRecord, number: int) -> Markup:
 
 
 def measured_rows(record: MeasuredRecord) -> list[tuple[str, ...]]:
-    """A line a file and victim, then the means over victims."""
+    """Return a row for each victim and file, then the means over victims."""
     each = [(c.victim, c.rules, str(c.success), share(c.words.mean)) for c in record.cells]
     return [*each, *(("mean of victims", one.rules, _measured_mean(one), share(one.words)) for one in record.wholes)]
 
@@ -107,7 +107,7 @@ _AROUND = 90  # characters shown on each side of a word
 
 
 def diagnosis_cards(found: Sequence[DiagnosisRecord]) -> Markup:
-    """A card for each record; nothing where there is none."""
+    """Return a card for each record."""
     return join(*(_diagnosis_card(one, number) for number, one in enumerate(found)))
 
 
@@ -159,7 +159,7 @@ def _arrow(shift: float) -> str:
 
 
 def _split_around(found: Sighting) -> tuple[str, str, str]:
-    """What stands before the word, the word, and what stands behind it."""
+    """Split a text into what stands before the word, the word, and what stands behind it."""
     text, start, end = found.text, max(0, found.start), max(0, found.end)
     before, after = text[:start], text[end:]
     if len(before) > _AROUND:
@@ -175,7 +175,7 @@ def _show_sighting(found: Sighting, to: str) -> Markup:
 
 
 def diagnosis_terminal(found: DiagnosisRecord) -> str:
-    """The strongest rules of each label, and texts with them."""
+    """Return the text for the terminal: the strongest rules of each label, and texts with their words."""
     return "\n".join(line for one in found.found for line in _describe_label(found, one))
 
 

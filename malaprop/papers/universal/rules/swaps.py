@@ -1,4 +1,4 @@
-"""Which words could stand for which: the replacements that rules are made of."""
+"""Find the replacements of the words of texts, from WordNet or from a list, that rules are made of."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Swapped:
-    """A text and all its replacements, one an edit; of each the two words in lower case, as ids of a lexicon."""
+    """A text and all its single-word replacements, with both words of each in lower case, as ids of a lexicon."""
 
     example: Example
     text: Text
@@ -31,14 +31,14 @@ class Swapped:
 
 
 class Swaps(Protocol):
-    """Gives the replacements of texts; `lexicon` numbers the words of rules."""
+    """Finds the replacements of the words of texts; `lexicon` numbers the words of rules."""
 
     def find(self, examples: Sequence[Example], table: Words, lexicon: Words) -> list[Swapped]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ListedSwaps:
-    """From a table of one's own, whatever the part of speech."""
+    """Replacements from a table of the user's own, whatever the part of speech."""
 
     table: Mapping[str, Sequence[str]]
 
@@ -52,7 +52,7 @@ class ListedSwaps:
 
 
 def read_swaps(path: Path) -> ListedSwaps:
-    """A table of one's own: a CSV file with a word and a replacement a line, in columns called from and to."""
+    """Read a CSV file of replacements, with a word and a replacement a line in the columns from and to."""
     table: dict[str, list[str]] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -95,7 +95,7 @@ class WordNetSwaps:
 
 
 def open_slots(text: Text, example: Example) -> Ints:
-    """The slots of the fields that may change."""
+    """Return the slots of the fields that may change."""
     return text.slots_of(example.open)
 
 
@@ -125,7 +125,7 @@ def _join(arrays: Sequence[Ints]) -> Ints:
 def _of(
     table: Words, lexicon: Words, word: str, part: str, others: Callable[[str, str], Iterable[str]]
 ) -> tuple[Ints, int, Ints]:
-    """Of a word as it stands: ids of its replacements in the table, its own id in the lexicon, and theirs."""
+    """Return for a word the table ids of its replacements, its own lexicon id, and the replacements' lexicon ids."""
     key = ("swaps", word, part)
     known: tuple[Ints, int, Ints] | None = table.notes.get(key)
     if known is None:
@@ -140,5 +140,5 @@ def _of(
 
 
 def _plain(listed: Sequence[str]) -> bool:
-    """Whether the words stay apart in lower case; names such as May and may would not."""
+    """Return whether all words stay distinct in lower case; May and may would not."""
     return len({other.lower() for other in listed}) == len(listed)

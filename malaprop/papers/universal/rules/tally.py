@@ -1,4 +1,4 @@
-"""Sums over replacements: how often each rule was weighed, and what it did."""
+"""Sum the effects of replacements rule by rule, and shrink the means of rules that were measured seldom."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = 1 << 21  # replacements held before they are added up
 
 
 class Sums(NamedTuple):
-    """One entry a rule, by rising key: its label and words, how often it was weighed, and sums of its changes."""
+    """One entry for each rule, by rising key: its count, and the sums of its changes and of their squares."""
 
     keys: Ints
     many: Ints
@@ -50,7 +50,7 @@ def rule_keys(labels: Ints | int, words: Ints, others: Ints) -> Ints:
 
 
 def add_sums(parts: Sequence[Sums]) -> Sums:
-    """The parts as one, rule by rule; added up in the order given, so that the same parts give the same sums."""
+    """Add the parts rule by rule, in the order given, so that the same parts give the same sums."""
     parts = [part for part in parts if len(part.keys)]
     if not parts:
         return NOTHING
@@ -62,7 +62,7 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
 
 
 class RuleTally:
-    """Takes replacements as they are weighed; `lexicon` numbers their words."""
+    """Accumulates the measured replacements of many texts; `lexicon` numbers their words."""
 
     def __init__(self, lexicon: Words | None = None) -> None:
         self.lexicon = Words() if lexicon is None else lexicon
@@ -70,12 +70,12 @@ class RuleTally:
         self._held = 0
 
     def add(self, label: int, words: Ints, others: Ints, changes: Doubles) -> None:
-        """What replacing words[i] by others[i] in a text of this label did."""
+        """Add the changes that replacing words[i] by others[i] made in a text of this label."""
         ones = np.ones(len(words), np.int64)
         self._take(Sums(rule_keys(label, words, others), ones, changes, changes * changes))
 
     def merge(self, sums: Sums, strings: Sequence[str]) -> None:
-        """Adds the sums of another tally, whose lexicon holds these strings."""
+        """Add the sums of another tally, whose lexicon holds these strings."""
         ids = self.lexicon.ids(strings)
         self._take(Sums(rule_keys(sums.labels, ids[sums.words], ids[sums.others]), *sums[1:]))
 
@@ -94,7 +94,7 @@ class RuleTally:
 
 @dataclass(frozen=True, slots=True)
 class Shrinkage:
-    """How rules of few counts are drawn to zero: salience = mean x count / (count + strength).
+    """Shrinks the means of rules with few counts towards zero: salience = mean x count / (count + strength).
 
     Changes are taken for draws around each rule's own mean with the variance `within`, and those means for draws around
     zero with the variance `between`; the best guess of a rule's mean is then the one above, with strength within /

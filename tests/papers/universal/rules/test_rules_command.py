@@ -191,7 +191,7 @@ def test_the_first_texts_both_ways_when_asked(run):
         ("rules apply weak.csv --data reviews.csv", "has a salience above 0"),
         (
             "rules measure own.csv --victims rulemodel:broken --data reviews.csv",
-            "nothing to try rules on: rulemodel:broken",
+            "no victim has a text to try the rules on: rulemodel:broken",
         ),
         ("rules measure weak.csv --victims rulemodel:predict --data reviews.csv", "has a salience above 0"),
         ("attack rules --victim rulemodel:predict --data reviews.csv --set file=weak.csv", "has a salience above 0"),
