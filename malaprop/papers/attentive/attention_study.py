@@ -123,14 +123,14 @@ class AttentionStudy:
         del inputs
         return {"data": self.unseen()}
 
-    def choose(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def choose(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Choose the first texts, in the order of the seed, that every victim classifies correctly."""
         from malaprop.core.capability import Capability, check
         from malaprop.core.score import winners
         from malaprop.data.matching import agree
         from malaprop.frame.tasks.outputs import Note
 
-        victims = {spec: desk.victim(inputs[spec]) for spec in self.models}
+        victims = {spec: context.victim(inputs[spec]) for spec in self.models}
         for victim in victims.values():
             check("study attention", (Capability.STATES,), victim.name, victim.offers)
             check(self.attack.name, self.attack.needs, victim.name, victim.offers)
@@ -167,11 +167,11 @@ class AttentionStudy:
     def read_both(self, spec: str, inputs: Inputs) -> Inputs:
         return {"data": self.chosen(inputs), "examples": self.examples(spec, inputs)}
 
-    def run(self, spec: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        target = desk.victim(inputs[spec])
-        yield from attack_share(desk, self.attack, target, share, seed=self.texts.seed, width=self.width)
+    def run(self, spec: str, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+        target = context.victim(inputs[spec])
+        yield from attack_share(context, self.attack, target, share, seed=self.texts.seed, width=self.width)
 
-    def look(self, spec: str, run: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def look(self, spec: str, run: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Measure one victim on its own adversarial texts and on random edits that all victims share."""
         from malaprop.core.capability import Capability
         from malaprop.features.explain.attention import edit_one_word, over_texts, pairs_of, sight
@@ -179,7 +179,7 @@ class AttentionStudy:
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.attentive.theorem import bound_trained
 
-        victim = desk.victim(inputs[spec])
+        victim = context.victim(inputs[spec])
         data: Dataset = inputs["examples"]
         own = pairs_of(inputs[run], data)
         shared = edit_one_word(inputs["data"].examples, self.texts.seed)
@@ -197,12 +197,12 @@ class AttentionStudy:
             bounds=() if bound is None else (bound,),
         )  # fmt: skip
 
-    def simulate(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def simulate(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Simulate Theorem 1 on random vectors; yields a record with the bounds alone."""
         from malaprop.features.explain.record import AttentionRecord
         from malaprop.papers.attentive.theorem import simulate_all
 
-        del desk, inputs
+        del context, inputs
         bounds = tuple(simulate_all(self.draws, self.texts.seed))
         yield AttentionRecord(data=self.texts.data, recipe=self.attack.name, texts=0, bounds=bounds)
 

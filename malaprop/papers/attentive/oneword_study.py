@@ -156,25 +156,25 @@ class OneWord:
         del inputs
         return {"test": self.test()}
 
-    def train(self, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train(self, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.frame.tasks.outputs import Note
         from malaprop.zoo.train import TrainingInput
 
         del inputs
-        spec, parts = self.specs[name], desk.keep("parts of the data", self.texts.splits)
+        spec, parts = self.specs[name], context.keep("parts of the data", self.texts.splits)
         given = TrainingInput(settings=settings_of(spec, self.fitting))
-        card = train_named(desk, spec, parts, desk.folder, given=given, seed=self.texts.seed)
+        card = train_named(context, spec, parts, context.folder, given=given, seed=self.texts.seed)
         yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
 
-    def examine(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
-        yield find_correct_texts(desk.victim(inputs[model]), inputs["test"])
+    def examine(self, model: str, context: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
+        yield find_correct_texts(context.victim(inputs[model]), inputs["test"])
 
-    def choose(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def choose(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Choose the first texts that every model classifies correctly."""
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.attentive.oneword import Texts, common
 
-        del desk
+        del context
         test: Dataset = inputs["test"]
         seen: dict[str, CorrectTexts] = {name: inputs[f"examined/{name}"] for name in self.specs}
         ids, many = common(
@@ -199,7 +199,7 @@ class OneWord:
         ids = set(chosen.ids)
         return replace(test, examples=tuple(e for e in test if e.id in ids))
 
-    def attack(self, name: str, recipe: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack(self, name: str, recipe: str, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.core.capability import Capability
         from malaprop.frame.runs.make_attack import recipe as make
         from malaprop.frame.tasks.outputs import Skipped
@@ -210,8 +210,8 @@ class OneWord:
             yield Skipped(f"shows no {' and no '.join(sorted(missing))}")
             return
         made = made.but(measures=("distance",) if Capability.EMBEDDINGS in offers else ())
-        target = desk.victim(inputs[f"models/{name}"])
-        yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
+        target = context.victim(inputs[f"models/{name}"])
+        yield from attack_share(context, made, target, share, seed=self.texts.seed, width=self.width)
 
     def gather(self, root: Path) -> OneWordRecord:
         from malaprop.data.base import choose, editable

@@ -113,7 +113,7 @@ class Reproduce:
                 after=tuple(name for name in step.needs if name in names),
             )  # fmt: skip
 
-    def do(self, step: ClaimStep, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def do(self, step: ClaimStep, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Run the commands that have not succeeded before, up to the first that fails."""
         from malaprop.frame.tasks.outputs import Skipped
 
@@ -121,14 +121,14 @@ class Reproduce:
             if isinstance(found, Skipped):
                 yield Skipped(f"it needs {name}, which failed: {found.reason}", failed=True)
                 return
-        root, folder = desk.place.root, desk.folder
+        root, folder = context.place.root, context.folder
         folder.mkdir(parents=True, exist_ok=True)
         before = len(CommandsDone(step, self.size).before(folder))
         for number, wanted in enumerate(step.lines(self.size, root, self.jobs)[before:], start=before):
             words, lacking = drop_measures(wanted)
             for measure, why in lacking.items():
-                desk.note(f"{step.name} is done without {measure}: {why}")
-            desk.note(f"malaprop {shlex.join(words)}")
+                context.note(f"{step.name} is done without {measure}: {why}")
+            context.note(f"malaprop {shlex.join(words)}")
             if reason := run_command(words, folder / f"output-{number}.txt", self.minutes):
                 yield Skipped(reason, failed=True)
                 return

@@ -71,7 +71,7 @@ class Fact:
         )
 
     def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
-        return Hooks(batch=Injected(job=job, data=data, switch=self.switch, ranker=self._ranker(job)))
+        return Hooks(batch=SwitchedBatches(job=job, data=data, switch=self.switch, ranker=self._ranker(job)))
 
     def _ranker(self, job: TrainingJob) -> Any:
         if self.ranker:
@@ -89,7 +89,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Injected:
+class SwitchedBatches:
     """Appends other wordings of its texts to a batch; the ranking of a text by a fixed ranker is cached."""
 
     job: TrainingJob
@@ -102,23 +102,23 @@ class Injected:
     def __call__(self, batch: Batch) -> Batch:
         seed = int(torch.randint(1 << 62, ()))  # torch draws from the step's own seed here
         rows = batch.rows.tolist()
-        drawn = self.switch.draw(self._chosen(rows), [seed] * len(rows), device=self.ranker.device)
+        drawn = self.switch.draw(self._choices_of(rows), [seed] * len(rows), device=self.ranker.device)
         texts = [text.values() for variants in drawn for text in variants.texts()]
         of = np.repeat(np.arange(len(rows)), [variants.count for variants in drawn])
         self.counters.texts += len(rows)
         self.counters.fallbacks += sum(not variants.count for variants in drawn)
         return append_rows(batch, self.job.rows(texts), of, self.job.parts[0].pad) if texts else batch
 
-    def _chosen(self, rows: list[int]) -> list[SwitchChoice]:
+    def _choices_of(self, rows: list[int]) -> list[SwitchChoice]:
         if isinstance(self.ranker, RankerInTraining):
-            return self._weighed(rows)
+            return self._rank(rows)
         if len(self._choices) > _KEPT:
             self._choices.clear()
         missing = [row for row in dict.fromkeys(rows) if row not in self._choices]
         if missing:
-            self._choices.update(zip(missing, self._weighed(missing), strict=True))
+            self._choices.update(zip(missing, self._rank(missing), strict=True))
         return [self._choices[row] for row in rows]
 
-    def _weighed(self, rows: list[int]) -> list[SwitchChoice]:
+    def _rank(self, rows: list[int]) -> list[SwitchChoice]:
         texts: list[Text] = cut_up([tuple(self.data.train[row].fields.values()) for row in rows])
         return self.switch.choices(self.ranker, texts, self.counters)

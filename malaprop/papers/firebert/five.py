@@ -119,7 +119,9 @@ class Five:
             gradients=gradients, scorer=scorer if isinstance(scorer, BertScorer) and not exact else None
         )
         try:
-            scores = reader.scores([self._noisy(prepared[i], seeds[i]) for i in voted], self.samples, self.noise)
+            scores = reader.scores(
+                [self._prepare_noise(prepared[i], seeds[i]) for i in voted], self.samples, self.noise
+            )
         except torch.OutOfMemoryError:
             raise VictimError(
                 f"{self.samples} noisy copies of these texts do not fit in the memory of {gradients.device}; take "
@@ -131,7 +133,7 @@ class Five:
         out[voted] = poll(scores, of, len(voted), self.vote)
         return out
 
-    def _noisy(self, one: WeighedWords, seed: int) -> Noisy:
+    def _prepare_noise(self, one: WeighedWords, seed: int) -> Noisy:
         assert one.laid is not None
         chosen = one.slots[: self.words]
         places = runs(one.laid.start[chosen], one.laid.size[chosen])

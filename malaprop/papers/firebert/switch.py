@@ -145,10 +145,10 @@ class Switch:
 
     def draw(self, choices: Sequence[SwitchChoice], seeds: Sequence[int], *, device: str = "cpu") -> list[Variants]:
         """Draw alternatives of each text by its seed and its own words, and filter or rank them by similarity."""
-        drawn = [self._drawn(choice, seed) for choice, seed in zip(choices, seeds, strict=True)]
-        return drawn if self.similarity == "off" else self._compared(drawn, device)
+        drawn = [self._draw_one(choice, seed) for choice, seed in zip(choices, seeds, strict=True)]
+        return drawn if self.similarity == "off" else self._compare(drawn, device)
 
-    def _drawn(self, choice: SwitchChoice, seed: int) -> Variants:
+    def _draw_one(self, choice: SwitchChoice, seed: int) -> Variants:
         many, slots = len(choice.slots), choice.slots
         if not many:
             return Variants.between(choice.text, [])
@@ -160,7 +160,7 @@ class Switch:
             choice.text, np.tile(slots, self.count), put.ravel(), np.repeat(np.arange(self.count), many), self.count
         )
 
-    def _compared(self, drawn: list[Variants], device: str) -> list[Variants]:
+    def _compare(self, drawn: list[Variants], device: str) -> list[Variants]:
         some = [variants for variants in drawn if variants.count]
         texts = [[str(text) for text in (variants.base, *variants.texts())] for variants in some]
         flat = list(dict.fromkeys(string for strings in texts for string in strings))
@@ -170,11 +170,11 @@ class Switch:
         for variants, strings in zip(some, texts, strict=True):
             assert vectors is not None
             rows = vectors[[place[string] for string in strings]]
-            kept.append(self._kept(variants, rows[1:] @ rows[0]))
+            kept.append(self._keep_similar(variants, rows[1:] @ rows[0]))
         found = iter(kept)
         return [next(found) if variants.count else variants for variants in drawn]
 
-    def _kept(self, variants: Variants, cosines: Any) -> Variants:
+    def _keep_similar(self, variants: Variants, cosines: Any) -> Variants:
         """Keep the alternatives above the floor, or, with `rank`, the most similar ones, most similar first."""
         if self.similarity == "filter":
             return variants.keep(cosines >= self.floor - 1e-6).first(self.alternatives)

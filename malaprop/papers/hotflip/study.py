@@ -107,18 +107,18 @@ class HotFlip:
                 alone=cell.few,
             )  # fmt: skip
 
-    def train(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train(self, model: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Train one model, plainly or hardened."""
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.frame.tasks.outputs import Note
         from malaprop.zoo.train import TrainingInput
 
         del inputs
-        parts = desk.keep("parts of the data", self.texts.splits)
+        parts = context.keep("parts of the data", self.texts.splits)
         card = train_named(
-            desk, self.model, parts, desk.folder, given=TrainingInput(settings=self.training), seed=self.texts.seed,
+            context, self.model, parts, context.folder, given=TrainingInput(settings=self.training), seed=self.texts.seed,
             hardening=None if model == PLAIN else Hardening(model, defence(model, self.closes)),
-            listen=lambda epoch: desk.note(epoch_line(epoch)),
+            listen=lambda epoch: context.note(epoch_line(epoch)),
         )  # fmt: skip
         yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
 
@@ -133,18 +133,18 @@ class HotFlip:
         about = About(name=card.name, labels=len(card.labels), label_names=card.labels)
         return agree(texts.examples(trains=True), about)
 
-    def attack(self, cell: Cell, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack(self, cell: Cell, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Run one attack; where times are compared, one text is attacked before, so that start-up does not count."""
         from malaprop.frame.runs.local import run
         from malaprop.frame.runs.make_attack import recipe
 
         made = recipe(cell.recipe, **cell.settings)
-        target = desk.victim(inputs[f"models/{cell.model}"])
+        target = context.victim(inputs[f"models/{cell.model}"])
         if cell.few:
             few = list(share.items)
             share = replace(share, items=few)
             list(run(made, target, few[:1], seed=self.texts.seed))
-        yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
+        yield from attack_share(context, made, target, share, seed=self.texts.seed, width=self.width)
 
     def gather(self, root: Path) -> HotFlipRecord:
         from malaprop.frame.records.run import Run

@@ -14,7 +14,7 @@ from malaprop.frame.records.summary import Rate
 from malaprop.papers.natural.record import Correlation, SearchPair, SweepDot, VictimPair
 
 
-class Searched(Protocol):
+class SearchedItem(Protocol):
     """A searched item, image or sentence, with its result."""
 
     @property
@@ -27,12 +27,12 @@ class Searched(Protocol):
     def asked(self) -> int: ...
 
 
-def distances(finds: Sequence[Searched]) -> dict[str, float]:
+def distances(finds: Sequence[SearchedItem]) -> dict[str, float]:
     """Return the distance of each success, by id."""
     return {find.id: find.distance for find in finds if find.status == "success" and find.distance is not None}
 
 
-def largest(found: Mapping[str, Sequence[Searched]]) -> dict[str, Rate]:
+def largest(found: Mapping[str, Sequence[SearchedItem]]) -> dict[str, Rate]:
     """Count how often each victim's adversary is the farthest, over items where every victim has one, without ties."""
     by_victim = {victim: distances(finds) for victim, finds in found.items()}
     shared = set.intersection(*(set(d) for d in by_victim.values())) if by_victim else set()
@@ -47,7 +47,7 @@ def largest(found: Mapping[str, Sequence[Searched]]) -> dict[str, Rate]:
     return {victim: Rate(count, decided) for victim, count in wins.items()}
 
 
-def pairs(found: Mapping[str, Sequence[Searched]]) -> tuple[VictimPair, ...]:
+def pairs(found: Mapping[str, Sequence[SearchedItem]]) -> tuple[VictimPair, ...]:
     """Compare every two victims by the sign test, in the order given."""
     out = []
     for one, two in combinations(found, 2):
@@ -60,7 +60,7 @@ def pairs(found: Mapping[str, Sequence[Searched]]) -> tuple[VictimPair, ...]:
 
 
 def compare_searches(
-    found: Mapping[str, Mapping[str, Sequence[Searched]]], *, rounds: int = 2000, seed: int = 0
+    found: Mapping[str, Mapping[str, Sequence[SearchedItem]]], *, rounds: int = 2000, seed: int = 0
 ) -> tuple[SearchPair, ...]:
     """Compare, for each victim, the first search with every other; `found` is by victim, then by search."""
     out = []

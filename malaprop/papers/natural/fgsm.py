@@ -42,7 +42,7 @@ class Fgsm:
                 prediction=int(before[place]),
                 original=png.address(png.picture_of(image)),
             )
-            yield find if before[place] != label else self._stepped(find, image, signs[place])
+            yield find if before[place] != label else self._step(find, image, signs[place])
 
     def _signs(self, labels: NDArray[np.int64]) -> Images:
         assert self.victim.network is not None
@@ -52,7 +52,7 @@ class Fgsm:
         (slope,) = torch.autograd.grad(loss, images)
         return slope.sign().cpu().numpy()
 
-    def _stepped(self, find: Find, image: Images, sign: Images) -> Find:
+    def _step(self, find: Find, image: Images, sign: Images) -> Find:
         tried = np.stack([np.clip(image + np.float32(step) * sign, 0, 1) for step in self.steps])
         found = predictions(self.victim, tried)
         reached = np.flatnonzero(found != find.prediction)

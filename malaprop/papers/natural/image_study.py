@@ -137,19 +137,19 @@ class ImageDomain:
                 name=name, at=str(place), work=work, output=OwnFolder(mark=card), reads=self.read_parts, vital=True
             )
 
-    def train_generator(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train_generator(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.generators import train_on
         from malaprop.papers.natural.models.training import ImagePlan
 
         kind: Any = self.generator
         plan = ImagePlan(kind=kind, **({**_SMALL, **_STEPS[kind]} if self.small else {}))
         train_on(
-            plan, inputs["learn"], inputs["test"], desk.folder, seed=self.asked.seed, device=desk.device,
-            quiet=desk.quiet, say=desk.note,
+            plan, inputs["learn"], inputs["test"], context.folder, seed=self.asked.seed, device=context.device,
+            quiet=context.quiet, say=context.note,
         )  # fmt: skip
         yield from ()
 
-    def train_victim(self, kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train_victim(self, kind: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Train a classifier; a judge, which no search queries, is a LeNet of another seed."""
         from malaprop.papers.natural.generators import plan_judge
         from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, train
@@ -157,20 +157,20 @@ class ImageDomain:
         learn, seed, judges = inputs["learn"], self.asked.seed, kind == JUDGE
         plan = plan_judge(learn) if judges else ImageTrainingSettings(kind=kind)
         what = "a LeNet that labels adversaries and that no search asks" if judges else f"{kind} on {learn.name}"
-        desk.note(f"training {what}")
+        context.note(f"training {what}")
         train(
-            plan, learn, inputs["test"], seed=seed + 1000 * judges, device=desk.device, folder=desk.folder,
-            quiet=desk.quiet,
+            plan, learn, inputs["test"], seed=seed + 1000 * judges, device=context.device, folder=context.folder,
+            quiet=context.quiet,
         )  # fmt: skip
         yield from ()
 
-    def open_generator(self, desk: WorkerContext, inputs: Inputs) -> ImageManifold:
+    def open_generator(self, context: WorkerContext, inputs: Inputs) -> ImageManifold:
         from malaprop.papers.natural.models.images import load
 
         folder = Path(inputs[GENERATOR]).expanduser()
-        return desk.keep(GENERATOR, lambda: load(folder, device=desk.device))
+        return context.keep(GENERATOR, lambda: load(folder, device=context.device))
 
-    def open_victim(self, desk: WorkerContext, inputs: Inputs, name: str) -> ImageVictim | None:
+    def open_victim(self, context: WorkerContext, inputs: Inputs, name: str) -> ImageVictim | None:
         """Load a classifier of the images; None if the task has none by this name."""
         from malaprop.papers.natural.models.image_victim import ImageVictim, load, of_function
 
@@ -180,86 +180,91 @@ class ImageDomain:
                 return spec
             if callable(spec):
                 return of_function(spec, name=name)
-            return load(str(spec), device=desk.device)
+            return load(str(spec), device=context.device)
 
         if name not in inputs:
             return None
-        return desk.keep(name, make)
+        return context.keep(name, make)
 
     @property
     def parts(self) -> dict[str, Any]:
         """The parts that run.toml has for every run."""
         return {"task": _TASK, "split": self.split}
 
-    def batch(self, desk: WorkerContext) -> int:
-        return 1024 if desk.device == "cpu" else 16_384
+    def batch(self, context: WorkerContext) -> int:
+        return 1024 if context.device == "cpu" else 16_384
 
     # --- tasks
 
-    def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
+    def find_starts(self, context: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
         from malaprop.papers.natural.images import make_image_data
 
-        manifold, items = self.open_generator(desk, inputs), inputs["whole"].sample(self.asked.n, self.asked.seed)
+        manifold, items = self.open_generator(context, inputs), inputs["whole"].sample(self.asked.n, self.asked.seed)
         manifold.check(items.shape, inputs["learnt"], force=self.asked.force)
         yield make_image_data(items, manifold, self.asked.refine)
 
-    def search(self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def search(self, job: LatentJob, width: int, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Yield the description of a run, then the result of each image."""
         from malaprop.papers.natural.images import ImageTarget
         from malaprop.papers.natural.latent_target import LatentRun
 
-        asked, ground, manifold = self.asked, inputs[GROUND], self.open_generator(desk, inputs)
-        victim, judge = self.open_victim(desk, inputs, errand.model), self.open_victim(desk, inputs, JUDGE)
+        asked, latent_data, manifold = self.asked, inputs[GROUND], self.open_generator(context, inputs)
+        victim, judge = self.open_victim(context, inputs, job.model), self.open_victim(context, inputs, JUDGE)
         assert victim is not None
-        victim.check(ground.items.shape)
-        labels, method = not self.compares, self.make_search(errand.search)
+        victim.check(latent_data.items.shape)
+        labels, method = not self.compares, self.make_search(job.search)
         parts = {**self.parts, "search": method, "judge": self.judge, "labels": labels}
         marks = {"victim": victim.fingerprint, "generator": manifold.fingerprint}
-        yield describe_run(asked, ground, errand.search, errand.victim, parts, width=width, fingerprints=marks)
+        yield describe_run(asked, latent_data, job.search, job.victim, parts, width=width, fingerprints=marks)
         target = ImageTarget(
-            ground=ground, manifold=manifold, victim=victim, judge=judge, batch=self.batch(desk), labels=labels
+            latent_data=latent_data,
+            manifold=manifold,
+            victim=victim,
+            judge=judge,
+            batch=self.batch(context),
+            labels=labels,
         )
-        quest = LatentRun(target=target, search=method, seed=asked.seed, width=width, cap=asked.cap)
-        yield from quest.run({item.id for item in share.items})
+        latent_run = LatentRun(target=target, search=method, seed=asked.seed, width=width, cap=asked.cap)
+        yield from latent_run.run({item.id for item in share.items})
 
-    def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[ImageFigures]:
+    def measure(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[ImageFigures]:
         """Compute the figures of a run, with the victim's accuracy on the whole part."""
-        finds = order_lines(inputs[GROUND], inputs[errand.run], "images")
-        method = repr(self.make_search(errand.search))
-        yield self._figures(desk, inputs, errand, finds, search=errand.search, settings=method)
+        finds = order_lines(inputs[GROUND], inputs[job.run], "images")
+        method = repr(self.make_search(job.search))
+        yield self._figures(context, inputs, job, finds, search=job.search, settings=method)
 
     def _figures(
-        self, desk: WorkerContext, inputs: Inputs, errand: LatentJob, finds: Sequence[Find], **known: Any
+        self, context: WorkerContext, inputs: Inputs, job: LatentJob, finds: Sequence[Find], **known: Any
     ) -> ImageFigures:
         from malaprop.frame.records.summary import Rate
         from malaprop.papers.natural.models.image_classifier_training import accurate
 
-        victim = self.open_victim(desk, inputs, errand.model)
+        victim = self.open_victim(context, inputs, job.model)
         assert victim is not None
         right = accurate(victim, inputs["whole"])
         accuracy = Rate(int(right.sum()), len(right))
-        tried = Tried.of(finds, victim=errand.victim, accuracy=accuracy, **known)
-        return ImageFigures(tried=tried, shown=tuple(_few(finds)))
+        tried = Tried.of(finds, victim=job.victim, accuracy=accuracy, **known)
+        return ImageFigures(tried=tried, shown=tuple(_choose_shown(finds)))
 
-    def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def step(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Run the fast gradient sign method beside the search, if the victim has gradients."""
         from malaprop.papers.natural.fgsm import Fgsm
 
-        victim, judge = self.open_victim(desk, inputs, errand.model), self.open_victim(desk, inputs, JUDGE)
+        victim, judge = self.open_victim(context, inputs, job.model), self.open_victim(context, inputs, JUDGE)
         assert victim is not None
         if victim.network is None:
-            yield Skipped(f"{errand.victim} gives no gradients")
+            yield Skipped(f"{job.victim} gives no gradients")
             return
         finds = list(Fgsm(data=inputs[GROUND].items, victim=victim, judge=judge).finds())
-        yield self._figures(desk, inputs, errand, finds, search=FGSM, settings="")
+        yield self._figures(context, inputs, job, finds, search=FGSM, settings="")
 
-    def describe(self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs) -> Iterator[NaturalRecord]:
+    def describe(self, jobs: Sequence[LatentJob], context: WorkerContext, inputs: Inputs) -> Iterator[NaturalRecord]:
         """Yield the record's part on the generative model: its figures, and pictures of random points."""
         from malaprop.core.png import address, sheet
         from malaprop.core.seeds import generator
 
-        del errands
-        manifold, data = self.open_generator(desk, inputs), inputs[GROUND].items
+        del jobs
+        manifold, data = self.open_generator(context, inputs), inputs[GROUND].items
         card = manifold.card
         z = generator(self.asked.seed, "sheet").standard_normal((40, manifold.dim)).astype("float32")
         yield NaturalRecord(
@@ -271,7 +276,7 @@ class ImageDomain:
         )
 
 
-def _few(finds: Sequence[Find]) -> list[Find]:
+def _choose_shown(finds: Sequence[Find]) -> list[Find]:
     """Choose successes to show, labels taking turns."""
     hits = [find for find in finds if find.adversary]
     turns: dict[int, int] = {}

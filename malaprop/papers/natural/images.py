@@ -36,7 +36,7 @@ def make_image_data(data: ImageSet, manifold: ImageManifold, refine: int = 0) ->
 class ImageTarget:
     """A classifier of images as the target of searches. `labels` False: search misclassified images too."""
 
-    ground: LatentData
+    latent_data: LatentData
     manifold: ImageManifold
     victim: ImageVictim
     judge: ImageVictim | None = None
@@ -46,12 +46,12 @@ class ImageTarget:
 
     @property
     def data(self) -> ImageSet:
-        found: ImageSet = self.ground.items
+        found: ImageSet = self.latent_data.items
         return found
 
     @cached_property
     def errors(self) -> NDArray[np.float64]:
-        return root_mean_square(self.ground.returned, self.data.images)
+        return root_mean_square(self.latent_data.returned, self.data.images)
 
     def services(self) -> dict[str, Service]:
         looks = LatentService(manifold=self.manifold, victim=self.victim, batch=self.batch)
@@ -66,11 +66,11 @@ class ImageTarget:
             prediction=UNKNOWN,
             rebuilt=round(float(self.errors[at]), 6),
             original=self._draw(self.data.images[at]),
-            returned=self._draw(self.ground.returned[at]),
+            returned=self._draw(self.latent_data.returned[at]),
         )
 
     def show(self, at: int) -> list[Images]:
-        return [self.data.images[at], self.ground.returned[at]]
+        return [self.data.images[at], self.latent_data.returned[at]]
 
     def begin(self, at: int, line: Find, answers: Sequence[Floats]) -> tuple[Find, OtherLabel]:
         del at
@@ -97,8 +97,8 @@ class ImageTarget:
         return replace(
             line,
             adversary=self._draw(image),
-            difference=png.address(png.difference(self.ground.returned[at], image)),
-            strip=self._strip(self.ground.starts[at], point),
+            difference=png.address(png.difference(self.latent_data.returned[at], image)),
+            strip=self._strip(self.latent_data.starts[at], point),
         )
 
     def _draw(self, image: Images) -> str:

@@ -33,7 +33,7 @@ class LatentTarget(Protocol):
     """A victim, how items are shown to it, and how results are recorded. Items are named by their place in the data."""
 
     @property
-    def ground(self) -> LatentData: ...
+    def latent_data(self) -> LatentData: ...
 
     def services(self) -> dict[str, Service]:
         """Return the services: `latent` and `verify` judge latent points, `items` gives the victim's answers."""
@@ -66,7 +66,7 @@ class LatentRun:
 
     def run(self, wanted: Collection[str] | None = None) -> Iterator[Any]:
         """Yield the results in the order they end, of the wanted items or of all."""
-        ids = enumerate(self.target.ground.ids)
+        ids = enumerate(self.target.latent_data.ids)
         jobs = ((at, self._steps(at)) for at, name in ids if wanted is None or name in wanted)
         for _, line in drive(jobs, self.target.services(), width=self.width):
             yield line
@@ -80,19 +80,19 @@ class LatentRun:
             if line.status == "skipped":
                 return line
             rng = generator(self.seed, "latent", line.id)
-            catch = yield from search_confirmed(self.search, target.ground.starts[at], goal, rng, cap=self.cap)
-            line = replace(line, asked=catch.asked, reason=catch.reason or None)
-            return (yield from self._confirm(at, line, goal, catch))
+            result = yield from search_confirmed(self.search, target.latent_data.starts[at], goal, rng, cap=self.cap)
+            line = replace(line, asked=result.asked, reason=result.reason or None)
+            return (yield from self._confirm(at, line, goal, result))
         except ServiceFailed as error:
             return replace(line, status="error", reason=str(error))
 
-    def _confirm(self, at: int, line: Any, goal: Goal, catch: LatentSuccess) -> Steps[Any]:
+    def _confirm(self, at: int, line: Any, goal: Goal, result: LatentSuccess) -> Steps[Any]:
         """Generate the adversary and query it afresh; it must still reach the goal."""
-        if catch.point is None or catch.distance is None:
-            return replace(line, status="error" if catch.failed else "failed")
-        made = self.target.write(at, catch.point)
+        if result.point is None or result.distance is None:
+            return replace(line, status="error" if result.failed else "failed")
+        made = self.target.write(at, result.point)
         answer = (yield Ask("items", [made[1]]))[0]
         if not goal([made[0]], [answer])[0]:
             return replace(line, status="failed", reason="a success was not confirmed by a fresh query")
-        line = replace(line, status="success", distance=round(catch.distance, 6))
-        return self.target.tell(at, line, made, answer, catch.point)
+        line = replace(line, status="success", distance=round(result.distance, 6))
+        return self.target.tell(at, line, made, answer, result.point)

@@ -85,13 +85,13 @@ class Domain(Protocol):
     def read(self, inputs: Inputs) -> Inputs: ...
     def read_more(self, inputs: Inputs) -> Inputs: ...
     def list_items(self, inputs: Inputs) -> Any: ...
-    def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]: ...
+    def find_starts(self, context: WorkerContext, inputs: Inputs) -> Iterator[LatentData]: ...
     def search(
-        self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share
+        self, job: LatentJob, width: int, context: WorkerContext, inputs: Inputs, share: Share
     ) -> Iterator[Any]: ...
-    def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
-    def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
-    def describe(self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
+    def measure(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
+    def step(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
+    def describe(self, jobs: Sequence[LatentJob], context: WorkerContext, inputs: Inputs) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +140,10 @@ def prepare(domain: Domain, victims: Mapping[str, Any]) -> tuple[Models, list[Ta
 
     named = {GENERATOR: domain.generator, **victims, **domain.judges}
     models = Models(named, {task.name: task for task in domain.train(named)})
-    ground = Task(name=GROUND, work=domain.find_ground, output=Handover(), reads=domain.read, **models.give(GENERATOR))
-    return models, [*models.trained.values(), ground]
+    latent_data = Task(
+        name=GROUND, work=domain.find_starts, output=Handover(), reads=domain.read, **models.give(GENERATOR)
+    )
+    return models, [*models.trained.values(), latent_data]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ class LatentTasks:
     width: int = 64
 
     @property
-    def errands(self) -> list[LatentJob]:
+    def jobs(self) -> list[LatentJob]:
         found = [LatentJob(search=search, victim=name) for search in self.searches for name in self.victims]
         return [replace(one, place=f"{slug(one.search)}/{slug(one.victim)}") for one in found] if self.apart else found
 
@@ -170,10 +172,10 @@ class LatentTasks:
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
 
-        domain, errands = self.domain, self.errands
-        models, before = prepare(domain, {one.model: self.victims[one.victim] for one in errands})
+        domain, jobs = self.domain, self.jobs
+        models, before = prepare(domain, {one.model: self.victims[one.victim] for one in jobs})
         yield from before
-        for one in errands:
+        for one in jobs:
             wants = models.give(GENERATOR, one.model, *domain.judges, after=(GROUND,))
             work = partial(domain.search, one, self.width)
             yield Task(
@@ -184,12 +186,12 @@ class LatentTasks:
             figures = JsonFile(domain.figures, again=True)
             yield Task(name=one.figures, work=partial(domain.measure, one), output=figures, reads=domain.read, **wants)
         if domain.has_baseline and not self.apart:
-            wants = models.give(errands[0].model, *domain.judges, after=(GROUND,))
-            baseline = partial(domain.step, errands[0])
+            wants = models.give(jobs[0].model, *domain.judges, after=(GROUND,))
+            baseline = partial(domain.step, jobs[0])
             yield Task(name=FGSM, work=baseline, output=JsonFile(domain.figures), reads=domain.read, **wants)
-        wants = models.give(GENERATOR, after=(GROUND, *(one.figures for one in errands)))
+        wants = models.give(GENERATOR, after=(GROUND, *(one.figures for one in jobs)))
         about = JsonFile(domain.record, again=True)
-        yield Task(name=ABOUT, work=partial(domain.describe, errands), output=about, **wants)
+        yield Task(name=ABOUT, work=partial(domain.describe, jobs), output=about, **wants)
 
     def gather(self, root: Path) -> Any:
         """Build the record: the figures of each run, some of its results, and the comparison of several victims."""
@@ -201,7 +203,7 @@ class LatentTasks:
         tried: list[Any] = []
         shown: dict[str, Any] = {}
         lines: dict[str, dict[str, Any]] = {}
-        for one in self.errands:
+        for one in self.jobs:
             found: Any = read_json(value_file(root / one.figures), domain.figures)
             costs: dict[str, Any] = {"seconds": times.get(one.run, 0.0), "forwarded": forwarded.get(one.run, 0)}
             tried.append(replace(found.tried, **{name: costs[name] for name in domain.costs}))
@@ -249,12 +251,12 @@ def name_victims(victims: Sequence[Any]) -> dict[str, Any]:
 
 
 def describe_run(
-    asked: Latent, ground: LatentData, recipe: str, victim: str, parts: Mapping[str, Any], **more: Any
+    asked: Latent, latent_data: LatentData, recipe: str, victim: str, parts: Mapping[str, Any], **more: Any
 ) -> Run:
     """Describe a run, for run.toml: a resume must be of the same work."""
     from malaprop.frame.records.run import Run
 
-    data = ground.items
+    data = latent_data.items
     marks = {**more.pop("fingerprints"), "data": data.fingerprint}
     return Run(
         recipe=recipe, victim=victim, data=data.name, n=len(data), seed=asked.seed, budget=asked.cap,
@@ -262,9 +264,9 @@ def describe_run(
     )  # fmt: skip
 
 
-def order_lines(ground: LatentData, lines: Sequence[Any], what: str) -> list[Any]:
+def order_lines(latent_data: LatentData, lines: Sequence[Any], what: str) -> list[Any]:
     """Sort the results of a run in the order of the items; raise if every search ended in an error."""
-    places = {name: at for at, name in enumerate(ground.ids)}
+    places = {name: at for at, name in enumerate(latent_data.ids)}
     errors = [line for line in lines if line.status == "error"]
     if errors and len(errors) == sum(line.status != "skipped" for line in lines):
         raise VictimError(f"all {len(errors)} {what} ended in an error: {errors[0].reason}")

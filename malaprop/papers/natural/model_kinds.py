@@ -24,7 +24,7 @@ def _read_sentences(asked: TrainingRequest) -> Inputs:
     return {"sentences": corpus(asked.texts.name, partial(load, text=asked.texts.text, label=asked.texts.label))}
 
 
-def _train_sentences(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
+def _train_sentences(asked: TrainingRequest, context: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.papers.natural.models.sentencetraining import train_sentences
 
     return train_sentences(
@@ -34,8 +34,8 @@ def _train_sentences(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs
         settings=dict(asked.beginning.settings),
         vectors=asked.beginning.vectors,
         seed=asked.texts.seed,
-        device=desk.device,
-        quiet=desk.quiet,
+        device=context.device,
+        quiet=context.quiet,
     )
 
 
@@ -64,7 +64,7 @@ def _generator_plan(asked: TrainingRequest) -> Any:
     return call(ImagePlan, {"kind": spec, **asked.beginning.settings}, f"the {spec}")
 
 
-def _train_generator(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
+def _train_generator(asked: TrainingRequest, context: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.papers.natural.generators import train_on
 
     learn, test = inputs["images"]
@@ -74,9 +74,9 @@ def _train_generator(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs
         test,
         folder,
         seed=asked.texts.seed,
-        device=desk.device,
-        quiet=desk.quiet,
-        say=desk.note,
+        device=context.device,
+        quiet=context.quiet,
+        say=context.note,
     )
     return made.card
 
@@ -91,11 +91,13 @@ def _classifier_plan(asked: TrainingRequest) -> Any:
     return call(ImageTrainingSettings, {"kind": spec, **settings}, f"the {spec}")
 
 
-def _train_classifier(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
+def _train_classifier(asked: TrainingRequest, context: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.papers.natural.models.image_classifier_training import train
 
     plan = _classifier_plan(asked)
-    _, card = train(plan, *inputs["images"], seed=asked.texts.seed, device=desk.device, folder=folder, quiet=desk.quiet)
+    _, card = train(
+        plan, *inputs["images"], seed=asked.texts.seed, device=context.device, folder=folder, quiet=context.quiet
+    )
     return card
 
 

@@ -21,8 +21,15 @@ from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.sentencemodel import SentenceModel
 from malaprop.papers.natural.models.sentences import restore_case
 from malaprop.papers.natural.search.probe import noise
+from malaprop.papers.natural.sentence_service import (
+    OtherSentenceLabel,
+    ProbePasses,
+    RelativeProbe,
+    SentenceCase,
+    SentenceGoal,
+    SentenceService,
+)
 from malaprop.papers.natural.text_record import SentenceAround, SentenceTurn
-from malaprop.papers.natural.textlooks import Otherwise, Probed, Relative, SentenceCase, SentenceGoal, TextLooks
 
 
 def count_word_edits(one: str, other: str) -> int:
@@ -106,10 +113,10 @@ class Classified:
     def label(self, example: Example) -> str:
         return self.names[example.label] if example.label < len(self.names) else str(example.label)
 
-    def goal(self, case: SentenceCase, answer: Floats) -> Otherwise:
-        return Otherwise(case=case, label=winner(answer))
+    def goal(self, case: SentenceCase, answer: Floats) -> OtherSentenceLabel:
+        return OtherSentenceLabel(case=case, label=winner(answer))
 
-    def kept(self, goal: Otherwise, sentence: str, after: Floats) -> bool:
+    def kept(self, goal: OtherSentenceLabel, sentence: str, after: Floats) -> bool:
         """Return whether the sentence generated at the start has not reached the goal already."""
         del sentence
         return winner(after) == goal.label
@@ -137,10 +144,10 @@ class Translated:
         del example
         return ""
 
-    def goal(self, case: SentenceCase, answer: str) -> Probed:
-        return Probed(case=case, probe=self._beside(case.fields[0], answer))
+    def goal(self, case: SentenceCase, answer: str) -> ProbePasses:
+        return ProbePasses(case=case, probe=self._beside(case.fields[0], answer))
 
-    def kept(self, goal: Probed, sentence: str, after: str) -> bool:
+    def kept(self, goal: ProbePasses, sentence: str, after: str) -> bool:
         return not goal.probe(sentence, after)
 
     def nothing(self, example: Example, answer: str) -> str:
@@ -148,28 +155,28 @@ class Translated:
         if self.probe(own, answer):
             return "the original passes already"
         probe = self._beside(own, answer)
-        return probe.hopeless if isinstance(probe, Relative) else ""
+        return probe.hopeless if isinstance(probe, RelativeProbe) else ""
 
     def _beside(self, source: str, translation: str) -> SentenceGoal:
-        return self.probe.beside(source, translation) if isinstance(self.probe, Relative) else self.probe
+        return self.probe.beside(source, translation) if isinstance(self.probe, RelativeProbe) else self.probe
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SentenceTarget:
     """A classifier or translator as the target of searches; `examples` are as the victim reads labels and fields."""
 
-    ground: LatentData
+    latent_data: LatentData
     examples: Sequence[Example]
     model: SentenceModel
     asked: Classified | Translated
     batch: int = 4096
 
     @cached_property
-    def looks(self) -> TextLooks:
-        return TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch)
+    def looks(self) -> SentenceService:
+        return SentenceService(manifold=self.model, answer=self.asked.answer, batch=self.batch)
 
     def services(self) -> dict[str, Service]:
-        fresh = TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch, fresh=True)
+        fresh = SentenceService(manifold=self.model, answer=self.asked.answer, batch=self.batch, fresh=True)
         return {"latent": self.looks, "verify": fresh, "items": Batched(self.asked.answer, remember=0)}
 
     def case(self, at: int) -> SentenceCase:
@@ -185,19 +192,19 @@ class SentenceTarget:
             answer="",
             fields=dict(example.fields),
             field=list(example.fields)[place(example)],
-            returned=self.ground.returned[at],
-            rebuilt=count_word_edits(sentence, self.ground.returned[at]),
+            returned=self.latent_data.returned[at],
+            rebuilt=count_word_edits(sentence, self.latent_data.returned[at]),
             unknown=self.model.codec.unknown(sentence),
         )
 
     def show(self, at: int) -> list[Fields]:
         case = self.case(at)
-        return [case.fields, case.whole(self.ground.returned[at])]
+        return [case.fields, case.whole(self.latent_data.returned[at])]
 
     def begin(self, at: int, line: SentenceTurn, answers: Sequence[Any]) -> tuple[SentenceTurn, Any]:
         before, after = answers
         goal: Any = self.asked.goal(self.case(at), before)
-        kept = self.asked.kept(goal, self.ground.returned[at], after)
+        kept = self.asked.kept(goal, self.latent_data.returned[at], after)
         line = replace(line, answer=self.asked.show(before), start=self.asked.show(after), kept=kept)
         if reason := self.asked.nothing(self.examples[at], before):
             line = replace(line, status="skipped", reason=reason)

@@ -205,27 +205,27 @@ class NaturalSweep:
         )  # fmt: skip
 
     def list_classifiers(self, inputs: Inputs) -> Sequence[Any]:
-        from malaprop.papers.natural.sweep import SweepEntry, line_up
+        from malaprop.papers.natural.sweep import SweepEntry, choose_classifiers
 
         del inputs
-        chosen = line_up(self.classifiers, epochs=self.epochs, batch=self.batch)
+        chosen = choose_classifiers(self.classifiers, epochs=self.epochs, batch=self.batch)
         return [SweepEntry(id=name, group=group, plan=plan) for name, (group, plan) in chosen.items()]
 
-    def sweep(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def sweep(self, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.papers.natural.sweep import AccuracySweep
 
-        asked, manifold, ground = self.latent, self.domain.open_generator(desk, inputs), inputs[GROUND]
+        asked, manifold, latent_data = self.latent, self.domain.open_generator(context, inputs), inputs[GROUND]
         work = AccuracySweep(
-            learn=inputs["learn"], test=inputs["test"], ground=ground, manifold=manifold,
+            learn=inputs["learn"], test=inputs["test"], latent_data=latent_data, manifold=manifold,
             search=self.domain.make_search(self.search), refine=asked.refine, seed=asked.seed, width=self.width,
-            cap=asked.cap, batch=self.domain.batch(desk), device=desk.device, quiet=desk.quiet,
+            cap=asked.cap, batch=self.domain.batch(context), device=context.device, quiet=context.quiet,
         )  # fmt: skip
         parts = {"search": work.search, "epochs": self.epochs, "batch": self.batch}
         marks = {"train": work.learn.fingerprint, "test": work.test.fingerprint}
         marks["generator"] = manifold.fingerprint
         recipe, parts = f"sweep, {self.search}", {**self.domain.parts, **parts}
         whose = "classifiers of a sweep"
-        yield describe_run(asked, ground, recipe, whose, parts, width=self.width, fingerprints=marks)
+        yield describe_run(asked, latent_data, recipe, whose, parts, width=self.width, fingerprints=marks)
         for entry in share.items:
             yield work.dot(entry.id, entry.group, entry.plan)
 
@@ -289,10 +289,10 @@ class NaturalSynthetic:
 
         yield Task(name="curve", work=self.draw, output=JsonFile(Synthetic))
 
-    def draw(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def draw(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.synthetic import show
 
-        del desk, inputs
+        del context, inputs
         yield show(self.n, seed=self.seed, steps=self.steps)
 
     def gather(self, root: Path) -> NaturalRecord:

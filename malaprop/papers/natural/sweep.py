@@ -23,7 +23,7 @@ _DECAY = (0.0, 0.1, 1.0)
 _Named = tuple[str, tuple[str, ImageTrainingSettings]]  # a classifier's name, its group and its training
 
 
-def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, ImageTrainingSettings]]:
+def choose_classifiers(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, ImageTrainingSettings]]:
     """Choose `many` classifiers by name, each with its group: hidden width 2 to 1024, dropout 0.9 to 0, and variants.
 
     The three groups take turns, so that a small number holds some of each.
@@ -46,17 +46,17 @@ def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[s
     most = len({plan for _, (_, plan) in (*widths, *drops, *variants)})
     if not 2 <= many <= most:
         raise SettingError(f"a sweep takes 2 to {most} classifiers, got {many}")
-    groups = _apart([_thinned(widths, many), _thinned(drops, many), spread])
-    return dict(_turns(groups, many))
+    groups = _drop_repeated([_thin(widths, many), _thin(drops, many), spread])
+    return dict(_take_turns(groups, many))
 
 
-def _thinned(group: list[_Named], many: int) -> list[_Named]:
+def _thin(group: list[_Named], many: int) -> list[_Named]:
     """Thin a group evenly to about a third of `many`, where few classifiers are wanted."""
     few = max(1, many // 3)
     return group if few >= len(group) else [group[round(k * (len(group) - 1) / max(1, few - 1))] for k in range(few)]
 
 
-def _apart(groups: list[list[_Named]]) -> list[list[_Named]]:
+def _drop_repeated(groups: list[list[_Named]]) -> list[list[_Named]]:
     """Leave a classifier that two groups hold, as width 64 without dropout, in the first group alone."""
     given: set[ImageTrainingSettings] = set()
     out = []
@@ -66,7 +66,7 @@ def _apart(groups: list[list[_Named]]) -> list[list[_Named]]:
     return out
 
 
-def _turns(groups: list[list[_Named]], many: int) -> Iterator[_Named]:
+def _take_turns(groups: list[list[_Named]], many: int) -> Iterator[_Named]:
     given = 0
     for turn in range(max(map(len, groups))):
         for group in groups:
@@ -90,7 +90,7 @@ class AccuracySweep:
 
     learn: ImageSet
     test: ImageSet
-    ground: LatentData
+    latent_data: LatentData
     manifold: ImageManifold
     search: LatentSearch
     refine: int = 0  # gradient steps by which the starts were refined
@@ -103,7 +103,7 @@ class AccuracySweep:
 
     def settings(self, plan: ImageTrainingSettings) -> str:
         """Describe everything that a classifier's figures depend on."""
-        ids = sha256("\n".join(self.ground.ids).encode()).hexdigest()[:12]
+        ids = sha256("\n".join(self.latent_data.ids).encode()).hexdigest()[:12]
         return (
             f"{plan}, {self.search}, seed {self.seed}, cap {self.cap}, refine {self.refine}, "
             f"learnt {self.learn.fingerprint}, test {self.test.fingerprint}, images {ids}, "
@@ -116,11 +116,16 @@ class AccuracySweep:
         victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
         right = accurate(victim, self.test)
         target = ImageTarget(
-            ground=self.ground, manifold=self.manifold, victim=victim, batch=self.batch, labels=False, drawn=False
+            latent_data=self.latent_data,
+            manifold=self.manifold,
+            victim=victim,
+            batch=self.batch,
+            labels=False,
+            drawn=False,
         )
-        quest = LatentRun(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
+        latent_run = LatentRun(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
         accuracy = Rate(int(right.sum()), len(right))
-        tried = Tried.of(quest.run(), victim=name, search="", settings="", accuracy=accuracy)
+        tried = Tried.of(latent_run.run(), victim=name, search="", settings="", accuracy=accuracy)
         return SweepDot(
             name=name,
             group=group,

@@ -34,7 +34,7 @@ def curve(many: int, rng: np.random.Generator) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Learned:
+class _LearnedPlane:
     """The plane seen through a trained generator."""
 
     generator: nn.Module
@@ -78,7 +78,7 @@ def show(many: int = 40, *, seed: int = 0, steps: int = 1500) -> Synthetic:
     """Train a small WGAN and its inverter on the curve, then search from points below the border in both spaces."""
     rng = generator(seed, "curve")
     data = curve(2000, rng)
-    learned = _trained(data, seed, steps)
+    learned = _train(data, seed, steps)
     below = data[data[:, 1] < BORDER - 0.1]
     origins = below[rng.permutation(len(below))[:many]]
     found: list[NDArray[np.float32]] = []
@@ -86,8 +86,8 @@ def show(many: int = 40, *, seed: int = 0, steps: int = 1500) -> Synthetic:
         looks = LatentService(manifold=manifold, victim=_height)
         starts = manifold.invert(origins)
         jobs = [(i, search_confirmed(_SEARCH, z, _above, generator(seed, str(i)))) for i, z in enumerate(starts)]
-        caught: dict[int, LatentSuccess] = dict(drive(jobs, {"latent": looks, "verify": looks}, width=many))
-        points = [caught[i].point for i in range(len(origins))]
+        results: dict[int, LatentSuccess] = dict(drive(jobs, {"latent": looks, "verify": looks}, width=many))
+        points = [results[i].point for i in range(len(origins))]
         found.append(manifold.generate(np.asarray([p for p in points if p is not None], np.float32).reshape(-1, 2)))
     z = learned.invert(data[:600])
     return Synthetic(
@@ -118,7 +118,7 @@ def _net(a: int, b: int) -> nn.Module:
     return nn.Sequential(*layers, nn.Linear(sizes[-1], b))
 
 
-def _trained(data: Floats, seed: int, steps: int) -> _Learned:
+def _train(data: Floats, seed: int, steps: int) -> _LearnedPlane:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         nets = {"generator": _net(2, 2), "critic": _net(2, 1), "inverter": _net(2, 2)}
@@ -141,4 +141,4 @@ def _trained(data: Floats, seed: int, steps: int) -> _Learned:
         for _ in range(steps):
             loss = inverter_loss(nets["generator"], nets["inverter"], real(), torch.randn(_BATCH, 2), 0.1)
             descend("inverter", loss[0])
-    return _Learned(nets["generator"].eval(), nets["inverter"].eval())
+    return _LearnedPlane(nets["generator"].eval(), nets["inverter"].eval())

@@ -170,28 +170,28 @@ class TextDomain:
         work = partial(self.train_generator, kind)
         yield Task(name=GENERATOR, at=str(place), work=work, output=OwnFolder(), reads=read, vital=True)
 
-    def train_generator(self, kind: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train_generator(self, kind: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.papers.natural.models.sentencetraining import train_sentences
         from malaprop.zoo.pretrain.texts import corpus
 
         learnt: Mapping[str, Dataset] = inputs["learnt"]
         data = ",".join(learnt)
-        desk.note(f"training an {kind.upper()} on the sentences of {data} (once; kept in the cache)")
+        context.note(f"training an {kind.upper()} on the sentences of {data} (once; kept in the cache)")
         train_sentences(
             kind, corpus(data, lambda spec, *, split: learnt[spec]),  # noqa: ARG005 - there is one part alone
-            desk.folder, settings=_SMALL if self.small else {}, seed=self.asked.seed, device=desk.device,
-            quiet=desk.quiet,
+            context.folder, settings=_SMALL if self.small else {}, seed=self.asked.seed, device=context.device,
+            quiet=context.quiet,
         )  # fmt: skip
         yield from ()
 
-    def open_generator(self, desk: WorkerContext, inputs: Inputs) -> SentenceModel:
+    def open_generator(self, context: WorkerContext, inputs: Inputs) -> SentenceModel:
         from malaprop.papers.natural.models.sentencemodel import SentenceModel
 
         folder = Path(inputs[GENERATOR]).expanduser()
-        return desk.keep(GENERATOR, lambda: SentenceModel.load(folder, device=desk.device))
+        return context.keep(GENERATOR, lambda: SentenceModel.load(folder, device=context.device))
 
     def open_victim(
-        self, desk: WorkerContext, inputs: Inputs, errand: LatentJob, examples: Dataset
+        self, context: WorkerContext, inputs: Inputs, job: LatentJob, examples: Dataset
     ) -> tuple[Classified | Translated, Sequence[Example]]:
         """Load the classifier or translator, and return the examples with labels and fields as it reads them."""
         from malaprop.core.example import Example
@@ -199,19 +199,19 @@ class TextDomain:
         from malaprop.papers.natural.sentences import Classified, place, sentence_of
 
         if self.probe is None:
-            victim = desk.victim(inputs[errand.model])
+            victim = context.victim(inputs[job.model])
             matched = agree(examples, victim)
             return Classified(victim=victim, names=matched.labels, wrong=self.compares), matched.examples
         fields = [Example(e.id, {list(e.fields)[place(e)]: sentence_of(e)}, 0) for e in examples]
-        return desk.keep("translator", lambda: self._open_translator(desk, inputs, errand)), fields
+        return context.keep("translator", lambda: self._open_translator(context, inputs, job)), fields
 
-    def _open_translator(self, desk: WorkerContext, inputs: Inputs, errand: LatentJob) -> Translated:
+    def _open_translator(self, context: WorkerContext, inputs: Inputs, job: LatentJob) -> Translated:
         from malaprop.features.translation.models.victim import load
         from malaprop.papers.natural.probes import BOTH, VERB, make
         from malaprop.papers.natural.sentences import Translated
 
         assert self.probe is not None
-        made, model = load(inputs[errand.model], device=desk.device, beam=1), self.open_generator(desk, inputs)
+        made, model = load(inputs[job.model], device=context.device, beam=1), self.open_generator(context, inputs)
         pairs = inputs.get("pairs", [])
         if self.probe in (VERB, BOTH) and not pairs:
             some = list(model.sentences[:_JUDGED])
@@ -221,11 +221,11 @@ class TextDomain:
 
     # --- tasks
 
-    def find_ground(self, desk: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
+    def find_starts(self, context: WorkerContext, inputs: Inputs) -> Iterator[LatentData]:
         """Draw examples whose sentence fits into the model, and find where their searches start."""
         from malaprop.papers.natural.sentences import make_sentence_data, sentence_of
 
-        model, whole = self.open_generator(desk, inputs), inputs["whole"]
+        model, whole = self.open_generator(context, inputs), inputs["whole"]
         if not self.asked.force and not self.is_named:
             check_data(model, self.asked.data, self.generator)
         longest = model.codec.longest
@@ -264,40 +264,42 @@ class TextDomain:
             raise DataError(f"none of {len(fits):,} sentences has two verbs; use --probe verb-dropped")
         return found, " and two verbs"
 
-    def search(self, errand: LatentJob, width: int, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def search(self, job: LatentJob, width: int, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Yield the description of a run, then the result of each sentence."""
         from malaprop.papers.natural.latent_target import LatentRun
         from malaprop.papers.natural.sentences import SentenceTarget
 
-        ground, model = inputs[GROUND], self.open_generator(desk, inputs)
-        asked, examples = self.open_victim(desk, inputs, errand, ground.items)
-        method = self.make_search(errand.search)
-        part = ground.items.part if ground.items.part in ("train", "validation") else "test"  # as runs of before say it
+        latent_data, model = inputs[GROUND], self.open_generator(context, inputs)
+        asked, examples = self.open_victim(context, inputs, job, latent_data.items)
+        method = self.make_search(job.search)
+        part = (
+            latent_data.items.part if latent_data.items.part in ("train", "validation") else "test"
+        )  # as runs of before say it
         parts = {"task": _TASK, "split": part, "goal": self.goal, "wrong": self.compares, "search": method}
         marks = {"victim": asked.fingerprint, "generator": model.fingerprint}
-        more = {"split": ground.items.part, "width": width, "fingerprints": marks}
-        yield describe_run(self.asked, ground, errand.search, errand.victim, parts, **more)
-        batch = 1024 if desk.device == "cpu" else 16_384
-        target = SentenceTarget(ground=ground, examples=examples, model=model, asked=asked, batch=batch)
-        quest = LatentRun(target=target, search=method, seed=self.asked.seed, width=width, cap=self.asked.cap)
-        yield from quest.run({item.id for item in share.items})
+        more = {"split": latent_data.items.part, "width": width, "fingerprints": marks}
+        yield describe_run(self.asked, latent_data, job.search, job.victim, parts, **more)
+        batch = 1024 if context.device == "cpu" else 16_384
+        target = SentenceTarget(latent_data=latent_data, examples=examples, model=model, asked=asked, batch=batch)
+        latent_run = LatentRun(target=target, search=method, seed=self.asked.seed, width=width, cap=self.asked.cap)
+        yield from latent_run.run({item.id for item in share.items})
         yield TimeTaken({"forwarded": target.looks.forwarded})
 
-    def measure(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[TextFigures]:
+    def measure(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[TextFigures]:
         """Compute the figures of a run, with the victim's accuracy and the fluency of the adversaries."""
-        turns = order_lines(inputs[GROUND], inputs[errand.run], "examples")
+        turns = order_lines(inputs[GROUND], inputs[job.run], "examples")
         hits = [turn for turn in turns if turn.status == "success"]
-        fluency = self.open_generator(desk, inputs).yardstick.perplexity if hits else lambda sentences: 0.0  # noqa: ARG005
+        fluency = self.open_generator(context, inputs).yardstick.perplexity if hits else lambda sentences: 0.0  # noqa: ARG005
         tried = TextTried.of(
-            turns, victim=errand.victim, search=errand.search, settings=repr(self.make_search(errand.search)),
-            accuracy=self._rate(errand, desk, inputs),
+            turns, victim=job.victim, search=job.search, settings=repr(self.make_search(job.search)),
+            accuracy=self._rate(job, context, inputs),
             perplexity_original=round(fluency([turn.original for turn in hits]), 3),
             perplexity_adversary=round(fluency([turn.adversary for turn in hits]), 3),
         )  # fmt: skip
         shown = sorted(hits, key=lambda turn: not turn.kept)[:_SHOWN]  # those first whose start had not got there
         yield TextFigures(tried=tried, shown=tuple(shown))
 
-    def _rate(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Any:
+    def _rate(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Any:
         """Measure the accuracy of a classifier; a translator has none."""
         from malaprop.core.score import winners
         from malaprop.data.matching import agree
@@ -305,36 +307,38 @@ class TextDomain:
 
         if self.probe is not None:
             return Rate(0, 0)
-        victim = desk.victim(inputs[errand.model])
+        victim = context.victim(inputs[job.model])
         judged = agree(inputs["whole"].sample(_JUDGED, self.asked.seed), victim)
         scores = victim.predict([tuple(e.fields.values()) for e in judged])
         return Rate(int((winners(scores) == [e.label for e in judged]).sum()), len(judged))
 
-    def step(self, errand: LatentJob, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def step(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Yield nothing: there is no gradient step on sentences."""
-        del errand, desk, inputs
+        del job, context, inputs
         yield from ()
 
     def describe(
-        self, errands: Sequence[LatentJob], desk: WorkerContext, inputs: Inputs
+        self, jobs: Sequence[LatentJob], context: WorkerContext, inputs: Inputs
     ) -> Iterator[NaturalTextRecord]:
         """Yield the record's part on the sentence model: its figures, samples, and the sentences around some others."""
         from malaprop.papers.natural.sentences import perturb_sentence, sentence_of
 
-        ground, model = inputs[GROUND], self.open_generator(desk, inputs)
-        card, some = model.card, [sentence_of(e) for e in ground.items.examples[:_ORIGINALS]]
-        means = [inputs[errand.figures].tried.distance.mean for errand in errands]
+        latent_data, model = inputs[GROUND], self.open_generator(context, inputs)
+        card, some = model.card, [sentence_of(e) for e in latent_data.items.examples[:_ORIGINALS]]
+        means = [inputs[job.figures].tried.distance.mean for job in jobs]
         reach = max([mean for mean in means if mean], default=2.0)
         yield NaturalTextRecord(
-            data=ground.items.name,
+            data=latent_data.items.name,
             generator=f"{card.kind.upper()} with {model.dim} dimensions, trained on {card.data}",
             goal=self.goal,
-            items=len(ground),
-            notes=ground.notes,
+            items=len(latent_data),
+            notes=latent_data.notes,
             quality=dict(card.figures),
             curves=card.curves,
             samples=card.samples[:10],
-            around=perturb_sentence(model, some, ground.starts[: len(some)], reach=2.5 * reach, seed=self.asked.seed),
+            around=perturb_sentence(
+                model, some, latent_data.starts[: len(some)], reach=2.5 * reach, seed=self.asked.seed
+            ),
         )
 
 

@@ -72,7 +72,7 @@ def train_model(
     text: str | None,
     label: str | None,
     training: Mapping[str, Any],
-    desk: WorkerContext,
+    context: WorkerContext,
     inputs: Inputs,
 ) -> Iterator[Any]:
     """Train one zoo model, the work of `train_task`; two studies that want the same model train it once."""
@@ -86,20 +86,20 @@ def train_model(
 
     del inputs
     known, seed = zoo.parse(spec)
-    parts = desk.keep(f"parts of {data}", lambda: read_parts(data, text, label))
-    words = desk.keep(f"words of {data}", lambda: WordRows.of(parts, int(training.get("least", 1))))
+    parts = context.keep(f"parts of {data}", lambda: read_parts(data, text, label))
+    words = context.keep(f"words of {data}", lambda: WordRows.of(parts, int(training.get("least", 1))))
     given = TrainingInput(settings=settings_of(spec, training) if training else None, words=words)
     try:
-        with locked(desk.folder.name):
-            if not checkpoint.is_checkpoint(desk.folder):
-                train(known, parts, desk.folder, seed=seed, device=desk.device, given=given, quiet=True)
+        with locked(context.folder.name):
+            if not checkpoint.is_checkpoint(context.folder):
+                train(known, parts, context.folder, seed=seed, device=context.device, given=given, quiet=True)
     except MalapropError as error:
         raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
-    figures = read_card(desk.folder).figures
+    figures = read_card(context.folder).figures
     yield Note(f"right on {figures['test_accuracy']:.1%} of the test texts; kept in the cache")
 
 
-class Roster:
+class StudyVictims:
     """The victims of a study: which of them are zoo models to be trained, and what is loaded for each."""
 
     def __init__(self, specs: Sequence[Any], train_data: str) -> None:
@@ -118,7 +118,7 @@ class Roster:
         """Return what is loaded for a victim: the cache folder of a zoo name, else the victim as it was given."""
         return str(self.homes[spec]) if spec in self.homes else spec
 
-    def behind(self, *specs: Any) -> tuple[str, ...]:
+    def training_tasks(self, *specs: Any) -> tuple[str, ...]:
         """Return the names of the tasks that train these victims; empty where none is trained here."""
         return tuple(f"models/{spec}" for spec in specs if spec in self.homes)
 

@@ -64,7 +64,7 @@ class EnsembleSearch:
 
     def check(self) -> None:
         self.choice(0)
-        self.entrants()
+        self.study_models()
 
     def choice(self, seed: int) -> EnsembleChoice:
         """Return how ensembles are chosen; `seed` is used where the user gave none."""
@@ -102,10 +102,10 @@ class EnsembleSearch:
             found = _read_settings(self.matrix)
         return replace(found, base=False, width=self.width, where=self.where)
 
-    def entrants(self) -> list[StudyModel]:
+    def study_models(self) -> list[StudyModel]:
         """Return the models of the transfer study in its order, found again by the names that the user typed."""
         record = self.matrix
-        by_name = {entrant.name: entrant for entrant in self.transfer.entrants()}
+        by_name = {model.name: model for model in self.transfer.study_models()}
         for model in record.models:
             if model.name not in by_name:
                 raise RecordError(
@@ -114,7 +114,7 @@ class EnsembleSearch:
                 )
         return [by_name[model.name] for model in record.models]
 
-    def teams(self, record: TransferRecord) -> list[SourceGroup]:
+    def source_groups(self, record: TransferRecord) -> list[SourceGroup]:
         """Return the chosen ensembles, each once; those that take longest to attack come first."""
         from malaprop.papers.universal.ensembles import key_of, pick
         from malaprop.papers.universal.study_models import weigh_traits
@@ -127,32 +127,36 @@ class EnsembleSearch:
             key = key_of(one.members, names)
             found[key] = SourceGroup(f"ensemble:{'+'.join(members)}", key, members)
         weights = {model.name: weigh_traits(model.traits) for model in record.models}
-        return sorted(found.values(), key=lambda team: -sum(weights[name] for name in team.members))
+        return sorted(found.values(), key=lambda source_group: -sum(weights[name] for name in source_group.members))
 
     def plan(self) -> Iterator[Task]:
-        record, entrants, study = self.matrix, self.entrants(), self.transfer
-        campaign = study.campaign(entrants)
-        teams = self.teams(record)
-        drawn, answers = self._places(teams)
-        yield from campaign.train_tasks(entrants)
-        yield from (looks := campaign.look_tasks(entrants))
-        yield from (attacks := campaign.attack_tasks(teams, "ensembles", entrants, looks))
-        yield campaign.draw_task(drawn, {team.folder: team.folder for team in teams}, attacks, needed=False)
-        yield from campaign.answer_tasks(answers, drawn, entrants, {})
+        record, study_models, study = self.matrix, self.study_models(), self.transfer
+        tasks = study.make_tasks(study_models)
+        source_groups = self.source_groups(record)
+        drawn, answers = self._places(source_groups)
+        yield from tasks.train_tasks(study_models)
+        yield from (inspections := tasks.inspect_tasks(study_models))
+        yield from (attacks := tasks.attack_tasks(source_groups, "ensembles", study_models, inspections))
+        yield tasks.draw_task(
+            drawn, {source_group.folder: source_group.folder for source_group in source_groups}, attacks, needed=False
+        )
+        yield from tasks.answer_tasks(answers, drawn, study_models, {})
 
-    def _places(self, teams: list[SourceGroup]) -> tuple[str, str]:
+    def _places(self, source_groups: list[SourceGroup]) -> tuple[str, str]:
         """Return the folders of the sampled texts of these ensembles, and of the models' answers to them."""
-        key = blake2b(" ".join(sorted(team.folder for team in teams)).encode(), digest_size=5).hexdigest()
+        key = blake2b(
+            " ".join(sorted(source_group.folder for source_group in source_groups)).encode(), digest_size=5
+        ).hexdigest()
         return f"ensembles/drawn/{key}", f"ensembles/answers/{key}"
 
     def gather(self, root: Path) -> EnsemblesRecord:
         from malaprop.papers.universal.ensembles import gather
 
-        record, entrants = self.matrix, self.entrants()
-        drawn, answers = self._places(self.teams(record))
+        record, study_models = self.matrix, self.study_models()
+        drawn, answers = self._places(self.source_groups(record))
         found = read_drawn(root / drawn)
-        said = read_answers(root, answers, [entrant.name for entrant in entrants])
-        verdicts = judge(root, said, found, self.transfer.campaign(entrants).data, {})
+        said = read_answers(root, answers, [model.name for model in study_models])
+        verdicts = judge(root, said, found, self.transfer.make_tasks(study_models).data, {})
         return gather(record, self.choice(record.seed), found, verdicts)
 
     def view(self, record: EnsemblesRecord) -> View:

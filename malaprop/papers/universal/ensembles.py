@@ -145,16 +145,16 @@ def gather(
 
 
 def _fell_short(
-    team: str, mine: SampledSuccesses, grid: _Grid | None, members: Sequence[int], names: Sequence[str]
+    ensemble: str, mine: SampledSuccesses, grid: _Grid | None, members: Sequence[int], names: Sequence[str]
 ) -> list[str]:
     """Note where an ensemble has no success, ended in errors, or was not answered by some model."""
-    out = [] if grid is not None else [f"{team}: the attack broke no text"]
+    out = [] if grid is not None else [f"{ensemble}: the attack broke no text"]
     if mine.counts["error"]:
-        out.append(f"{team}: {mine.counts['error']} texts ended in an error ({mine.reason})")
+        out.append(f"{ensemble}: {mine.counts['error']} texts ended in an error ({mine.reason})")
     for target, name in enumerate(names if grid is not None else ()):
         lost = 0 if target in members or grid is None else len(mine) - int(grid.answered[:, target].sum())
         if lost:
-            out.append(f"{team}: {name} could not answer {lost} of the {len(mine)} texts; its rate leaves them out")
+            out.append(f"{ensemble}: {name} could not answer {lost} of the {len(mine)} texts; its rate leaves them out")
     return out
 
 

@@ -15,7 +15,7 @@ from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Ensembles
 TITLE = "Ensembles"
 
 
-def teams(found: Sequence[EnsemblesRecord]) -> Markup:
+def ensemble_cards(found: Sequence[EnsemblesRecord]) -> Markup:
     """Return a card for each record."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
@@ -126,4 +126,4 @@ def terminal(record: EnsemblesRecord) -> str:
     return "\n".join((*parts, *record.notes))
 
 
-SECTION = Section(rank=11, title=TITLE, body=teams, terminal=terminal)
+SECTION = Section(rank=11, title=TITLE, body=ensemble_cards, terminal=terminal)

@@ -86,14 +86,14 @@ class Transfer:
 
     def check(self) -> None:
         make_attack(self.recipe, self.settings)  # raise on a wrong recipe name before models are looked up
-        entrants = self.entrants()
+        study_models = self.study_models()
         if self.training:
             from malaprop.zoo.names import parse
             from malaprop.zoo.train import check_settings
 
-            check_settings(self.training, [parse(one.spec)[0] for one in entrants if one.trains])
+            check_settings(self.training, [parse(one.spec)[0] for one in study_models if one.trains])
 
-    def entrants(self) -> list[StudyModel]:
+    def study_models(self) -> list[StudyModel]:
         """Return the models of the study, each with its second."""
         from malaprop.papers.universal.study_models import choose_models
         from malaprop.zoo.names import name_with_seed, parse
@@ -106,13 +106,13 @@ class Transfer:
 
         return choose_models(self.victims, find, base=self.base)
 
-    def campaign(self, entrants: Sequence[StudyModel]) -> TransferTasks:
+    def make_tasks(self, study_models: Sequence[StudyModel]) -> TransferTasks:
         from malaprop.papers.universal.study_models import expand_names
 
         return TransferTasks(
             texts=self.texts,
             specs=tuple(spec for spec in expand_names(self.victims) if isinstance(spec, str)),
-            trains=any(entrant.trains for entrant in entrants),
+            trains=any(model.trains for model in study_models),
             train_data=self.train_data or self.texts.data,
             training=self.training,
             recipe=self.recipe,
@@ -125,34 +125,34 @@ class Transfer:
     def plan(self) -> Iterator[Task]:
         from malaprop.papers.universal.study_models import weight
 
-        entrants = self.entrants()
-        campaign = self.campaign(entrants)
-        heavy = sorted(entrants, key=weight, reverse=True)
-        seconds = {e.second.name: e.name for e in entrants if e.second is not None}
+        study_models = self.study_models()
+        tasks = self.make_tasks(study_models)
+        heavy = sorted(study_models, key=weight, reverse=True)
+        seconds = {e.second.name: e.name for e in study_models if e.second is not None}
         models = [*heavy, *(e.second for e in heavy if e.second is not None)]
-        places = name_folders(e.name for e in entrants)
-        teams = [SourceGroup(e.name, places[e.name], (e.name,)) for e in heavy]
-        yield from campaign.train_tasks(sorted(models, key=weight, reverse=True))
-        yield from (looks := campaign.look_tasks(models))
-        yield from (attacks := campaign.attack_tasks(teams, "sources", models, looks))
-        yield campaign.draw_task("drawn", {p: name for name, p in places.items()}, attacks, needed=True)
-        yield from campaign.answer_tasks("answers", "drawn", models, seconds)
+        places = name_folders(e.name for e in study_models)
+        source_groups = [SourceGroup(e.name, places[e.name], (e.name,)) for e in heavy]
+        yield from tasks.train_tasks(sorted(models, key=weight, reverse=True))
+        yield from (inspections := tasks.inspect_tasks(models))
+        yield from (attacks := tasks.attack_tasks(source_groups, "sources", models, inspections))
+        yield tasks.draw_task("drawn", {p: name for name, p in places.items()}, attacks, needed=True)
+        yield from tasks.answer_tasks("answers", "drawn", models, seconds)
 
     def gather(self, root: Path) -> TransferRecord:
         from malaprop.papers.universal.summary import TransferFigures, gather
 
-        entrants = self.entrants()
-        campaign = self.campaign(entrants)
-        seconds = {e.second.name: e.name for e in entrants if e.second is not None}
+        study_models = self.study_models()
+        tasks = self.make_tasks(study_models)
+        seconds = {e.second.name: e.name for e in study_models if e.second is not None}
         found = read_drawn(root / "drawn")
-        answers = read_answers(root, "answers", [*(e.name for e in entrants), *seconds])
-        verdicts = judge(root, answers, found, campaign.data, seconds)
+        answers = read_answers(root, "answers", [*(e.name for e in study_models), *seconds])
+        verdicts = judge(root, answers, found, tasks.data, seconds)
         texts = self.texts
         said = TransferFigures(
-            recipe=campaign.attack.name,
-            data=campaign.data,
-            data_spec=texts.data if isinstance(texts.data, str) else campaign.data.name,
-            trained_on=campaign.train_data if campaign.trains else "",
+            recipe=tasks.attack.name,
+            data=tasks.data,
+            data_spec=texts.data if isinstance(texts.data, str) else tasks.data.name,
+            trained_on=tasks.train_data if tasks.trains else "",
             wanted=self.draw,
             seed=texts.seed,
             split=texts.split,
@@ -160,7 +160,7 @@ class Transfer:
             settings=dict(self.settings),
         )
         speed = measure_speed(root, answers, many=self.where.many, device=self.where.device)
-        return gather(entrants, found, verdicts, said, speed if speed.wall else _speed_before(root) or speed)
+        return gather(study_models, found, verdicts, said, speed if speed.wall else _speed_before(root) or speed)
 
     def view(self, record: TransferRecord) -> View:
         from malaprop.papers.universal.record import FILE

@@ -93,16 +93,16 @@ def choose_models(specs: Sequence[Any], find: Find, *, base: bool = True) -> lis
     names = [spec for spec in typed if _is_name(spec)]
     seconds = {name: f"{name}#2" for name in names if base and "#" not in name}
     folders = find(list(dict.fromkeys([*names, *seconds.values()])))
-    found = [_entrant(spec, folders) for spec in typed]
+    found = [_make_model(spec, folders) for spec in typed]
     mains = _pair(found)
     out = []
-    for entrant in mains:
-        other = entrant.second
+    for model in mains:
+        other = model.second
         if base and other is None:
-            other = _second(entrant, seconds, folders)
-        out.append(replace(entrant, second=other if base else None))
+            other = _second(model, seconds, folders)
+        out.append(replace(model, second=other if base else None))
     _check_names(out)
-    place = {id(entrant): at for at, entrant in enumerate(out)}
+    place = {id(model): at for at, model in enumerate(out)}
     return sorted(out, key=lambda e: (e.number or 10_000, place[id(e)]))
 
 
@@ -110,7 +110,7 @@ def _is_name(spec: Any) -> bool:
     return isinstance(spec, str) and zoo.is_name(spec) and not Path(spec).expanduser().is_dir()
 
 
-def _entrant(spec: Any, folders: Mapping[str, Path]) -> StudyModel:
+def _make_model(spec: Any, folders: Mapping[str, Path]) -> StudyModel:
     if not _is_name(spec):
         return StudyModel.of(spec)
     known, seed = zoo.parse(spec)
@@ -120,8 +120,8 @@ def _entrant(spec: Any, folders: Mapping[str, Path]) -> StudyModel:
     )  # fmt: skip
 
 
-def weight(entrant: StudyModel) -> int:
-    return weigh_traits(entrant.traits)
+def weight(model: StudyModel) -> int:
+    return weigh_traits(model.traits)
 
 
 def weigh_traits(traits: Traits | None) -> int:
@@ -135,14 +135,14 @@ def weigh_traits(traits: Traits | None) -> int:
 def _pair(found: Sequence[StudyModel]) -> list[StudyModel]:
     """Pair models of one name by seed: the lowest seed is the model, the next its second, others are left out."""
     mains: dict[str, StudyModel] = {}
-    for entrant in sorted(found, key=lambda e: _seed(e.name)):
-        plain, hash_, _ = entrant.name.rpartition("#")
-        main = mains.get(plain) if hash_ and entrant.traits is not None else None
-        if main is None or main.traits != entrant.traits:
-            mains[entrant.name] = entrant
+    for model in sorted(found, key=lambda e: _seed(e.name)):
+        plain, hash_, _ = model.name.rpartition("#")
+        main = mains.get(plain) if hash_ and model.traits is not None else None
+        if main is None or main.traits != model.traits:
+            mains[model.name] = model
         elif main.second is None:
-            mains[plain] = replace(main, second=entrant)
-    order = {entrant.name: at for at, entrant in enumerate(found)}
+            mains[plain] = replace(main, second=model)
+    order = {model.name: at for at, model in enumerate(found)}
     if len(order) < len(found):
         twice = next(e.name for e in found if sum(o.name == e.name for o in found) > 1)
         raise SettingError(f"two victims are called {twice}, so their outcomes could not be told apart; leave one out")
@@ -154,15 +154,15 @@ def _seed(name: str) -> int:
     return int(number) if hash_ and plain and number.isdecimal() else 1
 
 
-def _second(entrant: StudyModel, seconds: Mapping[str, str], folders: Mapping[str, Path]) -> StudyModel | None:
-    if entrant.spec in seconds:
-        return _entrant(seconds[entrant.spec], folders)
-    beside = Path(f"{entrant.spec}#2").expanduser()
-    return StudyModel.of(str(beside)) if entrant.traits is not None and checkpoint.is_checkpoint(beside) else None
+def _second(model: StudyModel, seconds: Mapping[str, str], folders: Mapping[str, Path]) -> StudyModel | None:
+    if model.spec in seconds:
+        return _make_model(seconds[model.spec], folders)
+    beside = Path(f"{model.spec}#2").expanduser()
+    return StudyModel.of(str(beside)) if model.traits is not None and checkpoint.is_checkpoint(beside) else None
 
 
 def _check_names(found: Sequence[StudyModel]) -> None:
-    names = [one.name for entrant in found for one in (entrant, entrant.second) if one is not None]
+    names = [one.name for model in found for one in (model, model.second) if one is not None]
     if twice := [name for name in names if names.count(name) > 1]:
         raise SettingError(f"two victims are called {twice[0]}; give each a name of its own")
     if len(found) < 2:

@@ -33,17 +33,17 @@ class TransferFigures:
 
 
 def gather(
-    entrants: Sequence[StudyModel],
+    study_models: Sequence[StudyModel],
     found: SampledTexts,
     verdicts: Mapping[str, Verdicts],
     said: TransferFigures,
     speed: Speed,
 ) -> TransferRecord:
     """Build the record from the sampled successes of each source and the answers of each target."""
-    mine = [found.sources[entrant.name] for entrant in entrants]
-    counts = _count(entrants, mine, verdicts)
-    matrix, draws = Matrix.of(counts[0], counts[1]), ModelResamples(len(entrants), seed=said.seed)
-    traits = [entrant.traits for entrant in entrants]
+    mine = [found.sources[model.name] for model in study_models]
+    counts = _count(study_models, mine, verdicts)
+    matrix, draws = Matrix.of(counts[0], counts[1]), ModelResamples(len(study_models), seed=said.seed)
+    traits = [model.traits for model in study_models]
     table = factors(matrix, traits, draws)
     return TransferRecord(
         recipe=said.recipe,
@@ -57,7 +57,7 @@ def gather(
         columns=said.columns,
         settings=said.settings,
         labels=said.data.labels,
-        models=tuple(map(_model, entrants, mine)),
+        models=tuple(map(_model, study_models, mine)),
         hits=counts[0],
         totals=counts[1],
         before=counts[2],
@@ -69,7 +69,7 @@ def gather(
         base=matrix.base_mean(draws),
         pairs=matrix.pairs_mean(draws),
         speed=speed,
-        notes=(*_notes(entrants, mine, said.wanted), *_name_unanswered(entrants, mine, counts[1])),
+        notes=(*_notes(study_models, mine, said.wanted), *_name_unanswered(study_models, mine, counts[1])),
     )
 
 
@@ -77,14 +77,14 @@ Grid = tuple[tuple[int | None, ...], ...]
 
 
 def _count(
-    entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], verdicts: Mapping[str, Verdicts]
+    study_models: Sequence[StudyModel], found: Sequence[SampledSuccesses], verdicts: Mapping[str, Verdicts]
 ) -> tuple[Grid, ...]:
     """Count hits, totals, texts right before the attack, and those of them now wrong, each [source, target]."""
     rows: list[list[tuple[int | None, ...]]] = []
     for s, mine in enumerate(found):
         rows.append([])
-        for t, entrant in enumerate(entrants):
-            target = entrant if t != s else entrant.second
+        for t, model in enumerate(study_models):
+            target = model if t != s else model.second
             known = len(mine) and target is not None
             rows[s].append(_cell(mine, verdicts[target.name]) if known and target else (None,) * 4)
     return tuple(tuple(tuple(cell[kind] for cell in row) for row in rows) for kind in range(4))
@@ -97,13 +97,13 @@ def _cell(mine: SampledSuccesses, target: Verdicts) -> tuple[int, ...]:
     return int(wrong.sum()), int(answered.sum()), int(right.sum()), int((right * wrong).sum())
 
 
-def _model(entrant: StudyModel, mine: SampledSuccesses) -> TransferModel:
-    second = entrant.second
+def _model(model: StudyModel, mine: SampledSuccesses) -> TransferModel:
+    second = model.second
     return TransferModel(
-        name=entrant.name,
-        spec=entrant.spec,
-        number=entrant.number,
-        traits=entrant.traits,
+        name=model.name,
+        spec=model.spec,
+        number=model.number,
+        traits=model.traits,
         second=second.name if second else None,
         second_spec=second.spec if second else None,
         counts=mine.counts,
@@ -129,40 +129,40 @@ def check_any(found: Mapping[str, SampledSuccesses]) -> None:
         raise VictimError(f"no source gave an adversarial text, so there is nothing to carry over: {each}")
 
 
-def _notes(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], wanted: int) -> list[str]:
+def _notes(study_models: Sequence[StudyModel], found: Sequence[SampledSuccesses], wanted: int) -> list[str]:
     """Name the sources with fewer successes than wanted, errors, and models without a second training run."""
     out = []
     short = sorted(
-        (len(mine), entrant.name) for entrant, mine in zip(entrants, found, strict=True) if 0 < len(mine) < wanted
+        (len(mine), model.name) for model, mine in zip(study_models, found, strict=True) if 0 < len(mine) < wanted
     )
     if len(short) > _EACH:
         (least, worst), (most, best) = short[0], short[-1]
         out.append(
-            f"{len(short)} of {len(entrants)} sources gave {least} ({worst}) to {most} ({best}) successes, all of them "
+            f"{len(short)} of {len(study_models)} sources gave {least} ({worst}) to {most} ({best}) successes, all of them "
             f"used (of {wanted} wanted)"
         )
-    for entrant, mine in zip(entrants, found, strict=True):
+    for model, mine in zip(study_models, found, strict=True):
         if not len(mine):
-            out.append(f"{entrant.name} gives no adversarial text: {_why(mine)}; its row is empty")
+            out.append(f"{model.name} gives no adversarial text: {_why(mine)}; its row is empty")
         elif len(mine) < wanted and len(short) <= _EACH:
-            out.append(f"{entrant.name}: {len(mine)} successes, all of them used (of {wanted} wanted)")
+            out.append(f"{model.name}: {len(mine)} successes, all of them used (of {wanted} wanted)")
         if mine.counts["error"] and len(mine):
-            out.append(f"{entrant.name}: {mine.counts['error']} texts ended in an error ({mine.reason})")
-    alone = [entrant.name for entrant in entrants if entrant.second is None]
+            out.append(f"{model.name}: {mine.counts['error']} texts ended in an error ({mine.reason})")
+    alone = [model.name for model in study_models if model.second is None]
     if alone:
         out.append(f"no second model, so no base rate: {', '.join(alone)}")
     return out
 
 
-def _name_unanswered(entrants: Sequence[StudyModel], found: Sequence[SampledSuccesses], totals: Grid) -> list[str]:
+def _name_unanswered(study_models: Sequence[StudyModel], found: Sequence[SampledSuccesses], totals: Grid) -> list[str]:
     """Name the targets that could not answer some texts, so that their rates are over fewer texts."""
     out = []
-    for target, entrant in enumerate(entrants):
+    for target, model in enumerate(study_models):
         others = [(len(mine), totals[s][target] or 0) for s, mine in enumerate(found) if s != target]
         asked, answered = (sum(side) for side in zip(*others, strict=True))
         if answered < asked:
             out.append(
-                f"{entrant.name} could not answer {asked - answered} of the {asked} texts of other sources; its rates "
+                f"{model.name} could not answer {asked - answered} of the {asked} texts of other sources; its rates "
                 "leave them out"
             )
     return out

@@ -78,7 +78,7 @@ class TransferTasks:
                     **self.texts.columns,
                 )  # fmt: skip
 
-    def look_tasks(self, models: Sequence[StudyModel]) -> list[Task]:
+    def inspect_tasks(self, models: Sequence[StudyModel]) -> list[Task]:
         """Return the tasks that load every model once and record its labels and capabilities, before any attack."""
         from malaprop.core.victim import About
         from malaprop.frame.tasks.outputs import JsonFile, Several
@@ -90,7 +90,7 @@ class TransferTasks:
             made.append(
                 Task(
                     name=f"looked/{_title(list(mine))}",
-                    work=partial(self.look, mine, not made),
+                    work=partial(self.inspect, mine, not made),
                     reads=self.read,
                     output=Several({place: JsonFile(About) for place in mine}),
                     holds=tuple(mine.values()),
@@ -104,18 +104,22 @@ class TransferTasks:
         many = -(-len(some) // size)
         return [tuple(some[at::many]) for at in range(many)]
 
-    def look(self, models: Mapping[str, str], first: bool, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def inspect(self, models: Mapping[str, str], first: bool, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.frame.tasks.outputs import Note
 
         data: Dataset = inputs["data"]
         yield from map(Note, data.notes if first else ())
         for place, name in models.items():
-            yield place, _look(_load((name,), desk, inputs, data), data)
+            yield place, _inspect(_load((name,), context, inputs, data), data)
 
     # --- sources
 
     def attack_tasks(
-        self, teams: Sequence[SourceGroup], under: str, models: Sequence[StudyModel], looks: Sequence[Task]
+        self,
+        source_groups: Sequence[SourceGroup],
+        under: str,
+        models: Sequence[StudyModel],
+        inspections: Sequence[Task],
     ) -> list[Task]:
         """Return the tasks that attack the sources, several in one process, each with a run folder of its own."""
         from malaprop.frame.tasks.outputs import RunFolder, Several
@@ -123,24 +127,24 @@ class TransferTasks:
 
         by_name, made = {model.name: model for model in models}, list[Task]()
         places = {place: name for name, place in name_folders([model.name for model in models]).items()}
-        for group in self._groups(teams):
-            names = tuple(dict.fromkeys(name for team in group for name in team.members))
+        for group in self._groups(source_groups):
+            names = tuple(dict.fromkeys(name for source_group in group for name in source_group.members))
             given = _give([by_name[name] for name in names])
-            after = (*given["after"], *(look.name for look in looks))
+            after = (*given["after"], *(inspection.name for inspection in inspections))
             made.append(
                 Task(
-                    name=f"{under}/{_title([team.folder for team in group])}",
-                    work=partial(self.strike, group),
-                    output=Several({team.folder: RunFolder(is_path=True) for team in group}),
+                    name=f"{under}/{_title([source_group.folder for source_group in group])}",
+                    work=partial(self.attack_sources, group),
+                    output=Several({source_group.folder: RunFolder(is_path=True) for source_group in group}),
                     holds=names,
-                    reads=partial(self.agree, places),
+                    reads=partial(self.check_models, places),
                     after=after,
                     victims=given["victims"],
                 )
             )
         return made
 
-    def agree(self, places: Mapping[str, str], inputs: Inputs) -> Inputs:
+    def check_models(self, places: Mapping[str, str], inputs: Inputs) -> Inputs:
         """Read the texts; raise before any attack if the models cannot be compared or attacked."""
         from malaprop.core.capability import check
         from malaprop.core.victim import About
@@ -159,7 +163,9 @@ class TransferTasks:
         check_labels(looked, self.data)
         return {"data": self.data}
 
-    def strike(self, teams: Sequence[SourceGroup], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def attack_sources(
+        self, source_groups: Sequence[SourceGroup], context: WorkerContext, inputs: Inputs
+    ) -> Iterator[Any]:
         """Attack the examples of each source that have no outcome yet, all sources side by side."""
         from malaprop.data.matching import agree
         from malaprop.frame.runs.folder import describe
@@ -168,18 +174,18 @@ class TransferTasks:
 
         data, attack = inputs["data"], self.attack
         open_, sources = list[SourceGroup](), list[Source]()
-        for team in teams:
-            before = desk.before[team.folder]
+        for source_group in source_groups:
+            before = context.before[source_group.folder]
             if all(e.id in before for e in data.examples):
                 continue
-            victim = _load(team.members, desk, inputs, data)
-            about = _look(victim, data)
+            victim = _load(source_group.members, context, inputs, data)
+            about = _inspect(victim, data)
             own = agree(data, about)
-            yield team.folder, describe(attack, about, own, seed=self.texts.seed, width=self.width)
-            open_.append(team)
+            yield source_group.folder, describe(attack, about, own, seed=self.texts.seed, width=self.width)
+            open_.append(source_group)
             sources.append(Source(victim, [e for e in own.examples if e.id not in before]))
-        lanes = 2 if desk.device.startswith("cuda") else 1
-        asked, forwarded = 0, dict.fromkeys((team.name for team in open_), 0)
+        lanes = 2 if context.device.startswith("cuda") else 1
+        asked, forwarded = 0, dict.fromkeys((source_group.name for source_group in open_), 0)
         began = perf_counter()
         for number, outcome in attack_together(attack, sources, seed=self.texts.seed, width=self.width, lanes=lanes):
             yield open_[number].folder, outcome
@@ -190,8 +196,8 @@ class TransferTasks:
 
     # --- targets
 
-    def draw_task(self, name: str, teams: Mapping[str, str], attacks: Sequence[Task], *, needed: bool) -> Task:
-        """Return the task that draws the successes of each source; `teams` gives the source's name for each run folder.
+    def draw_task(self, name: str, source_groups: Mapping[str, str], attacks: Sequence[Task], *, needed: bool) -> Task:
+        """Return the task that draws the successes of each source; `source_groups` gives the source's name for each run folder.
 
         `needed`: raise if there is no success at all.
         """
@@ -200,11 +206,13 @@ class TransferTasks:
         from malaprop.papers.universal.sampled_successes import FILE
 
         return Task(
-            name=name, work=partial(self.draw, teams, needed), output=OwnFolder(FILE), reads=self.read,
+            name=name, work=partial(self.draw, source_groups, needed), output=OwnFolder(FILE), reads=self.read,
             after=tuple(task.name for task in attacks),
         )  # fmt: skip
 
-    def draw(self, teams: Mapping[str, str], needed: bool, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def draw(
+        self, source_groups: Mapping[str, str], needed: bool, context: WorkerContext, inputs: Inputs
+    ) -> Iterator[Any]:
         from malaprop.frame.tasks.outputs import write_json
         from malaprop.papers.universal.sampled_successes import FILE, draw_successes
         from malaprop.papers.universal.summary import check_any
@@ -212,12 +220,12 @@ class TransferTasks:
         folders: dict[str, Path] = {}
         for value in inputs.values():
             folders |= value if isinstance(value, dict) else {}
-        runs = {source: folders[folder] for folder, source in teams.items()}
+        runs = {source: folders[folder] for folder, source in source_groups.items()}
         found = draw_successes(runs, inputs["data"], wanted=self.wanted, seed=self.texts.seed)
         if needed:
             check_any(found.sources)
-        desk.folder.mkdir(parents=True, exist_ok=True)
-        write_json(desk.folder / FILE, found)
+        context.folder.mkdir(parents=True, exist_ok=True)
+        write_json(context.folder / FILE, found)
         yield from ()
 
     def answer_tasks(
@@ -245,13 +253,13 @@ class TransferTasks:
         return made
 
     def answer(
-        self, model: str, owner: str | None, drawn: str, desk: WorkerContext, inputs: Inputs
+        self, model: str, owner: str | None, drawn: str, context: WorkerContext, inputs: Inputs
     ) -> Iterator[Answers]:
         from malaprop.papers.universal.sampled_successes import ask
 
-        found = desk.keep(f"texts of {inputs[drawn]}", lambda: read_drawn(inputs[drawn]))
+        found = context.keep(f"texts of {inputs[drawn]}", lambda: read_drawn(inputs[drawn]))
         texts = found.texts if owner is None else [found.texts[i] for i in found.sources[owner].own]
-        yield ask(_load((model,), desk, inputs, None), texts)
+        yield ask(_load((model,), context, inputs, None), texts)
 
 
 def make_attack(recipe: Any, settings: Mapping[str, Any]) -> Attack:
@@ -310,20 +318,20 @@ def _give(models: Iterable[StudyModel]) -> dict[str, Any]:
     }
 
 
-def _load(names: Sequence[str], desk: WorkerContext, inputs: Inputs, data: Dataset | None) -> Victim:
+def _load(names: Sequence[str], context: WorkerContext, inputs: Inputs, data: Dataset | None) -> Victim:
     """Load a model, or several as one ensemble victim whose labels are in the order of the data."""
     if len(names) > 1:
         from malaprop.models.victims.ensemble import Ensemble
 
         labels = () if data is None else data.labels
-        return Ensemble(members=tuple(_load((name,), desk, inputs, data) for name in names), names=labels)
+        return Ensemble(members=tuple(_load((name,), context, inputs, data) for name in names), names=labels)
     try:
-        return desk.victim(inputs[f"models/{names[0]}"])
+        return context.victim(inputs[f"models/{names[0]}"])
     except MalapropError as error:
         raise type(error)(f"{names[0]}: {plain(error)}") from None
 
 
-def _look(victim: Victim, data: Dataset) -> About:
+def _inspect(victim: Victim, data: Dataset) -> About:
     """Describe a victim; a function is asked about one text, as its number of labels is not known before."""
     from malaprop.core.victim import About
 

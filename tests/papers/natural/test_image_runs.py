@@ -24,7 +24,7 @@ from malaprop.papers.natural.models.image_victim import of_function
 from malaprop.papers.natural.models.training import ImagePlan
 from malaprop.papers.natural.record import Find, NaturalRecord, SweepDot, Tried
 from malaprop.papers.natural.search.stochastic import Shrinking
-from malaprop.papers.natural.sweep import AccuracySweep, line_up
+from malaprop.papers.natural.sweep import AccuracySweep, choose_classifiers
 
 PLAN = {"width": 8, "dim": 4, "steps": 200, "batch": 32, "inverter_rate": 3e-3, "weight": 0.05}
 
@@ -39,22 +39,22 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def quest(place):
+def latent_run(place):
     from malaprop.papers.natural.models.images import load as generator
 
     data, manifold = load(place / "bars.npz").sample(12, 0), generator(place / "vae")
-    ground = make_image_data(data, manifold)
+    latent_data = make_image_data(data, manifold)
 
     def make(width=4, victim=brightest, drawn=True, **more):
         victim = of_function(victim, name="brightest")
-        target = ImageTarget(ground=ground, manifold=manifold, victim=victim, drawn=drawn)
+        target = ImageTarget(latent_data=latent_data, manifold=manifold, victim=victim, drawn=drawn)
         return LatentRun(target=target, search=Shrinking(samples=60, step=0.1, reach=6.0), width=width, **more)
 
     return make
 
 
-def test_adversaries_are_found_told_and_true(quest):
-    finds = list(quest().run())
+def test_adversaries_are_found_told_and_true(latent_run):
+    finds = list(latent_run().run())
     assert len(finds) == 12
     hits = [find for find in finds if find.status == "success"]
     assert len(hits) >= 8
@@ -68,22 +68,22 @@ def test_adversaries_are_found_told_and_true(quest):
     assert {find.status for find in finds} <= {"success", "skipped"}
 
 
-def test_width_and_pictures_change_nothing(quest):
-    alone, together = (sorted(quest(width=w, drawn=False).run(), key=lambda f: f.id) for w in (1, 12))
+def test_width_and_pictures_change_nothing(latent_run):
+    alone, together = (sorted(latent_run(width=w, drawn=False).run(), key=lambda f: f.id) for w in (1, 12))
     assert alone == together
 
 
-def test_a_victim_that_never_changes_ends_at_its_cap(quest):
+def test_a_victim_that_never_changes_ends_at_its_cap(latent_run):
     def stubborn(arrays):
         return np.eye(4)[np.zeros(len(arrays), int)]
 
-    finds = [f for f in quest(victim=stubborn, cap=500).run() if f.status != "skipped"]
+    finds = [f for f in latent_run(victim=stubborn, cap=500).run() if f.status != "skipped"]
     assert finds
     assert {find.status for find in finds} == {"failed"}
     assert all(find.asked <= 500 and find.reason for find in finds)
 
 
-def test_a_victim_that_fails_gives_errors_not_an_end(quest):
+def test_a_victim_that_fails_gives_errors_not_an_end(latent_run):
     calls = 0
 
     def failing(arrays):
@@ -93,7 +93,7 @@ def test_a_victim_that_fails_gives_errors_not_an_end(quest):
             raise RuntimeError("out of order")
         return brightest(arrays)
 
-    finds = list(quest(victim=failing).run())
+    finds = list(latent_run(victim=failing).run())
     assert {find.status for find in finds} <= {"error", "skipped"}
     assert "out of order" in next(find.reason for find in finds if find.status == "error")
 
@@ -167,7 +167,7 @@ def test_what_a_judge_says_adds_up():
 
 @pytest.mark.parametrize("many", [6, 40, 80])
 def test_a_sweep_has_every_group(many):
-    chosen = line_up(many)
+    chosen = choose_classifiers(many)
     assert len(chosen) == many
     groups = [group for group, _ in chosen.values()]
     assert set(groups) == {"width", "dropout", "variant"}
@@ -175,7 +175,7 @@ def test_a_sweep_has_every_group(many):
     if many >= 40:
         assert {plan.widths for group, plan in chosen.values() if group == "width"} == {(2**k,) for k in range(1, 11)}
     with pytest.raises(SettingError, match="2 to"):
-        line_up(1)
+        choose_classifiers(1)
 
 
 @pytest.fixture

@@ -55,10 +55,10 @@ def search(request):
 
 
 def test_a_success_is_found_and_its_distance_is_true(search):
-    for catch in go(search, beyond(0.5)):
-        assert catch.point[0] > 0.5
-        assert catch.distance == pytest.approx(float(np.linalg.norm(catch.point)), rel=1e-5)
-        assert 0.5 < catch.distance < 1.5
+    for result in go(search, beyond(0.5)):
+        assert result.point[0] > 0.5
+        assert result.distance == pytest.approx(float(np.linalg.norm(result.point)), rel=1e-5)
+        assert 0.5 < result.distance < 1.5
 
 
 def test_width_changes_nothing(search):
@@ -68,11 +68,11 @@ def test_width_changes_nothing(search):
 
 
 def test_what_never_changes_ends_and_says_so(search):
-    (catch,) = go(search, beyond(np.inf), many=1)
-    assert catch.point is None
-    assert catch.reason
-    assert not catch.failed
-    assert catch.asked <= 100_000
+    (result,) = go(search, beyond(np.inf), many=1)
+    assert result.point is None
+    assert result.reason
+    assert not result.failed
+    assert result.asked <= 100_000
 
 
 @pytest.mark.parametrize("cap", [1, 7, 450])
@@ -83,17 +83,17 @@ def test_the_cap_is_kept(search, cap):
         seen.append(len(items))
         return items
 
-    (catch,) = go(search, beyond(np.inf), many=1, victim=victim, cap=cap)
-    assert catch.asked == sum(seen) == cap
-    assert "cap" in catch.reason
+    (result,) = go(search, beyond(np.inf), many=1, victim=victim, cap=cap)
+    assert result.asked == sum(seen) == cap
+    assert "cap" in result.reason
 
 
 def test_a_success_that_a_fresh_query_denies_is_none(search):
-    (catch,) = go(
+    (result,) = go(
         search, lambda items, answers: answers > 0.5, many=1, victim=lambda i: i[:, 0], verify=lambda i: 0 * i[:, 0]
     )
-    assert catch.point is None
-    assert "fresh query" in catch.reason
+    assert result.point is None
+    assert "fresh query" in result.reason
 
 
 def test_a_victim_that_fails_spoils_its_own_search_alone():
@@ -115,9 +115,9 @@ def test_a_victim_that_fails_spoils_its_own_search_alone():
 
 
 def test_too_few_answers_are_noticed():
-    (catch,) = go(Iterative(samples=5, step=1), beyond(1), many=1, victim=lambda items: items[:-1])
-    assert catch.failed
-    assert "4 answers to 5 items" in catch.reason
+    (result,) = go(Iterative(samples=5, step=1), beyond(1), many=1, victim=lambda items: items[:-1])
+    assert result.failed
+    assert "4 answers to 5 items" in result.reason
 
 
 def test_iterative_moves_shells_outward_as_printed():
@@ -132,13 +132,13 @@ def test_iterative_moves_shells_outward_as_printed():
 
     looks = LatentService(manifold=Itself(), victim=same, batch=10_000)
     job = ("one", search_confirmed(Iterative(samples=500, step=0.3), np.zeros(DIM, np.float32), goal, generator(0)))
-    ((_, catch),) = drive([job], {"latent": looks, "verify": looks}, width=1)
+    ((_, result),) = drive([job], {"latent": looks, "verify": looks}, width=1)
     assert len(radii) == 4
     for turn, (low, high) in enumerate(radii):
         assert 0.3 * turn - 1e-5 <= low
         assert high <= 0.3 * (turn + 1) + 1e-5
-    assert catch.asked == 4 * 500 + 1
-    assert 1.0 < catch.distance < 1.01
+    assert result.asked == 4 * 500 + 1
+    assert 1.0 < result.distance < 1.01
 
 
 def test_hybrid_follows_the_printed_ranges():
@@ -154,11 +154,11 @@ def test_hybrid_follows_the_printed_ranges():
     looks = LatentService(manifold=Itself(), victim=same, batch=10_000)
     search = Shrinking(samples=400, step=0.05, reach=8.0, patience=2)
     job = ("one", search_confirmed(search, np.zeros(DIM, np.float32), goal, generator(0)))
-    ((_, catch),) = drive([job], {"latent": looks, "verify": looks}, width=1)
+    ((_, result),) = drive([job], {"latent": looks, "verify": looks}, width=1)
     assert spans[0][1] > 7.5
     assert spans[1][1] < 1.2  # (0, r] with r the closest of the first look
     assert spans[1][0] < 0.1
-    assert catch.distance == pytest.approx(1.0, abs=0.01)
+    assert result.distance == pytest.approx(1.0, abs=0.01)
     assert all(high - low <= 0.05 + 1e-4 for low, high in spans[-2:])
 
 
@@ -235,5 +235,7 @@ def test_other_failures_are_not_asked_again_in_halves():
         raise RuntimeError("out of order")
 
     sizes = []
-    assert all(catch.failed for catch in go(SEARCHES["hybrid"](**SMALL["hybrid"]), beyond(0.5), many=1, victim=failing))
+    assert all(
+        result.failed for result in go(SEARCHES["hybrid"](**SMALL["hybrid"]), beyond(0.5), many=1, victim=failing)
+    )
     assert set(sizes) == {64}

@@ -40,7 +40,7 @@ def _predict(texts: Sequence[Any]) -> np.ndarray:
 
 def _target(data: Any, asked: Any) -> SentenceTarget:
     model: Any = Lookup()
-    return SentenceTarget(ground=make_sentence_data(data, model), examples=data.examples, model=model, asked=asked)
+    return SentenceTarget(latent_data=make_sentence_data(data, model), examples=data.examples, model=model, asked=asked)
 
 
 def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> LatentRun:
@@ -105,8 +105,8 @@ def test_a_probe_searches_translations() -> None:
 
     asked = Translated(translate=translate, probe=WordAppears("isst"))
     target = _target(of([(s, 0) for s in SENTENCES[:12]]), asked)
-    quest = LatentRun(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
-    turns = list(quest.run())
+    latent_run = LatentRun(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
+    turns = list(latent_run.run())
     assert {turn.status for turn in turns} == {"success", "skipped"}
     for turn in turns:
         assert ("isst" in turn.answer) == (turn.status == "skipped")
@@ -162,7 +162,7 @@ def test_a_model_of_other_texts_is_refused() -> None:
 def test_all_errors_end_the_run(tmp_path: Path) -> None:
     turn = SentenceTurn(id="a", status="error", label="", answer="", fields={"text": "x"}, field="text", reason="down")
     with pytest.raises(VictimError, match="down"):
-        order_lines(_quest().target.ground, [turn], "examples")
+        order_lines(_quest().target.latent_data, [turn], "examples")
     with pytest.raises(SettingError, match="word-appears"):
         mp.study("natural", data="mr", victim="x:y", probe="nothing", out=tmp_path)
 

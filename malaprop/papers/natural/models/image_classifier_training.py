@@ -85,8 +85,8 @@ def fit(
         return _forest(plan, data, some, seed)
     with seeded(seed):
         net = fresh(plan.kind, data.shape, data.classes, asdict(plan)).to(device)
-        seeing = Seeing(net, plan, data.images[some], data.labels[some], rng)
-        loop.fit(seeing.course, unfinished=unfinished, quiet=quiet, title=f"training {plan.kind}")
+        classifier_task = ClassifierTask(net, plan, data.images[some], data.labels[some], rng)
+        loop.fit(classifier_task.course, unfinished=unfinished, quiet=quiet, title=f"training {plan.kind}")
     return net, {"widths": list(plan.widths), "dropout": plan.dropout, **_work(plan)}
 
 
@@ -94,7 +94,7 @@ def _work(plan: ImageTrainingSettings) -> dict[str, Any]:
     return {k: getattr(plan, k) for k in ("epochs", "batch", "rate", "decay", "share")}
 
 
-class Seeing:
+class ClassifierTask:
     """The training task of an image classifier; dropout continues the seed that the network was made with."""
 
     def __init__(

@@ -90,11 +90,12 @@ class ImageManifold:
     ) -> NDArray[np.float32]:
         """Move each point by gradient steps so that its generated image comes nearer to its item; keep the nearest."""
         parts = [
-            self._refined(items[at : at + _BATCH], z[at : at + _BATCH], steps, rate) for at in range(0, len(z), _BATCH)
+            self._refine_batch(items[at : at + _BATCH], z[at : at + _BATCH], steps, rate)
+            for at in range(0, len(z), _BATCH)
         ]
         return np.concatenate(parts) if parts else z
 
-    def _refined(
+    def _refine_batch(
         self, items: NDArray[np.float32], z: NDArray[np.float32], steps: int, rate: float
     ) -> NDArray[np.float32]:
         with torch.inference_mode(False), torch.enable_grad():

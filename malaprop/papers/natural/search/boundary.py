@@ -34,14 +34,14 @@ class Boundary:
             raise SettingError(f"Boundary takes whole numbers of at least 1 and a reach above 0, got {self}")
 
     def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
-        if not (yield from self._first(probe, rng)):
+        if not (yield from self._find_first(probe, rng)):
             return
         barren, spread = 0, 0.3
         for _ in range(self.rounds):
             before = probe.radius
-            facing = yield from self._facing(probe, rng, spread)
-            if facing is not None:
-                yield from _turned(probe, facing)
+            normal = yield from self._estimate_normal(probe, rng, spread)
+            if normal is not None:
+                yield from _turn_inward(probe, normal)
             if probe.radius <= 0.99 * before:
                 barren = 0
             else:
@@ -49,7 +49,7 @@ class Boundary:
             if barren >= self.patience:
                 return
 
-    def _first(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[bool]:
+    def _find_first(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[bool]:
         """Find a first success in growing shells around the start."""
         for power in (*range(6, 0, -1), *[0] * self.patience):
             high = self.reach / 2**power
@@ -57,7 +57,7 @@ class Boundary:
                 return True
         return False
 
-    def _facing(self, probe: LatentProbe, rng: np.random.Generator, spread: float) -> Steps[Floats | None]:
+    def _estimate_normal(self, probe: LatentProbe, rng: np.random.Generator, spread: float) -> Steps[Floats | None]:
         """Estimate the boundary's normal at the closest success: from the mean of failures to the mean of successes."""
         here = probe.found[0][1]
         width = spread * probe.radius
@@ -69,11 +69,11 @@ class Boundary:
         return np.asarray(points[flags].mean(0) - points[~flags].mean(0), np.float32)
 
 
-def _turned(probe: LatentProbe, facing: Floats) -> Steps[None]:
+def _turn_inward(probe: LatentProbe, normal: Floats) -> Steps[None]:
     """Turn the direction of the closest success towards the normal by several angles, and move each inward."""
     distance, point = probe.found[0]
     ahead = (point - probe.origin) / np.float32(max(distance, 1e-12))
-    side = facing - (facing @ ahead) * ahead
+    side = normal - (normal @ ahead) * ahead
     length = np.linalg.norm(side)
     if length <= 1e-12:
         return
@@ -81,10 +81,10 @@ def _turned(probe: LatentProbe, facing: Floats) -> Steps[None]:
     ways = np.cos(_TURNS)[:, None] * ahead + np.sin(_TURNS)[:, None] * side
     grid = probe.origin + distance * (_FRACTIONS[None, :, None] * ways[:, None, :])
     yield from probe.look(grid.reshape(-1, len(ahead)))
-    yield from _drawn(probe)
+    yield from _move_inward(probe)
 
 
-def _drawn(probe: LatentProbe) -> Steps[None]:
+def _move_inward(probe: LatentProbe) -> Steps[None]:
     """Move the closest success towards the start along its direction, by a finer grid just below it."""
     ahead = probe.found[0][1] - probe.origin
     yield from probe.look(probe.origin + np.linspace(0.96, 0.99, 4, dtype=np.float32)[:, None] * ahead)

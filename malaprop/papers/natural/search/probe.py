@@ -39,10 +39,10 @@ def search_confirmed(
         ended = f"the cap of {cap:,} queries was reached"
     except ServiceFailed as error:
         return LatentSuccess(point=None, distance=None, asked=probe.asked, reason=str(error), failed=True)
-    return (yield from _confirmed(probe, ended or "the search ended without a success"))
+    return (yield from _confirm(probe, ended or "the search ended without a success"))
 
 
-def _confirmed(probe: LatentProbe, ended: str) -> Steps[LatentSuccess]:
+def _confirm(probe: LatentProbe, ended: str) -> Steps[LatentSuccess]:
     """Return the closest success that a fresh query alone confirms; rounding in a batch can make a false one."""
     asked = probe.asked
     for distance, point in probe.found:

@@ -74,10 +74,10 @@ class LatentService:
 
     def finish(self, pending: list[Sequence[LatentPoints]]) -> list[list[Flags]]:
         clouds = [cloud for ask in pending for cloud in ask]
-        flags = iter(self._judged(clouds))
+        flags = iter(self._judge(clouds))
         return [[next(flags) for _ in ask] for ask in pending]
 
-    def _judged(self, clouds: list[LatentPoints]) -> list[Flags]:
+    def _judge(self, clouds: list[LatentPoints]) -> list[Flags]:
         """Generate and query in batches across searches; each goal sees the rows of its own search."""
         whole = np.concatenate([cloud.points for cloud in clouds])
         cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]

@@ -75,23 +75,23 @@ class Measure:
 
     def plan(self) -> Iterator[Task]:
         from malaprop.data.base import need_two_labels
-        from malaprop.papers.universal.cached_models import Roster
+        from malaprop.papers.universal.cached_models import StudyVictims
 
-        roster, attacks = Roster(self.victims, self.train_data), self.attacks
-        reading = DataReading(selection=self.texts, victims=tuple(roster.specs))
+        study_victims, attacks = StudyVictims(self.victims, self.train_data), self.attacks
+        reading = DataReading(selection=self.texts, victims=tuple(study_victims.specs))
         need_two_labels(reading.examples)
         for attack in attacks.values():
             attack.for_labels(reading.examples.labels)  # rules for other labels are refused before a model is loaded
         conditions = Conditions(width=self.width)
-        yield from roster.train_tasks()
-        looks = {spec: f"look at {spec}" for spec in roster.specs}
+        yield from study_victims.train_tasks()
+        looks = {spec: f"look at {spec}" for spec in study_victims.specs}
         for spec, look in looks.items():
-            thing = roster.load_from(spec)
+            thing = study_victims.load_from(spec)
             yield check_victim_task(
-                look, thing, conditions, tuple(attacks.values()), reading, after=roster.behind(spec)
+                look, thing, conditions, tuple(attacks.values()), reading, after=study_victims.training_tasks(spec)
             )
         for place, (spec, name) in self.places().items():
-            yield run_task(place, looks[spec], attacks[name], roster.load_from(spec), conditions, reading)
+            yield run_task(place, looks[spec], attacks[name], study_victims.load_from(spec), conditions, reading)
 
     def gather(self, root: Path) -> MeasuredRecord:
         from malaprop.frame.records.run import Run

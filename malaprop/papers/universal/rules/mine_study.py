@@ -174,16 +174,16 @@ class Mine:
         from malaprop.frame.tasks.file_outputs import NpzFile, TextFile
         from malaprop.frame.tasks.outputs import JsonFile, Several
         from malaprop.frame.tasks.task import Task
-        from malaprop.papers.universal.cached_models import Roster
+        from malaprop.papers.universal.cached_models import StudyVictims
         from malaprop.papers.universal.rules.agree import Agreement
         from malaprop.papers.universal.rules.record import WeighedRules
 
         shards = Shards(selection=self.texts)
         assert shards.parts is not None  # what is wrong with a file should not wait for a model
-        roster = Roster(self.victims, self.train_data)
-        yield from roster.train_tasks()
-        trained = roster.behind(*roster.specs)
-        given: dict[str, Any] = {"victims": roster.victims, "holds": tuple(roster.victims), "vital": True}
+        study_victims = StudyVictims(self.victims, self.train_data)
+        yield from study_victims.train_tasks()
+        trained = study_victims.training_tasks(*study_victims.specs)
+        given: dict[str, Any] = {"victims": study_victims.victims, "holds": tuple(study_victims.victims), "vital": True}
         yield Task(
             name="mined_from", work=self.look, output=JsonFile(MinedFrom, again=True, fixed=True), after=trained,
             reads=shards.read, **given,
@@ -206,15 +206,15 @@ class Mine:
             after=(*before, *names), vital=True,
         )  # fmt: skip
 
-    def open(self, desk: WorkerContext, inputs: Inputs, labels: tuple[str, ...]) -> Miner:
+    def open(self, context: WorkerContext, inputs: Inputs, labels: tuple[str, ...]) -> Miner:
         from malaprop.papers.universal.rules.mine import Miner
         from malaprop.papers.universal.rules.swaps import WordNetSwaps, read_swaps
 
-        victims = tuple(desk.victim(inputs[name]) for name in inputs if name.startswith("victim "))
+        victims = tuple(context.victim(inputs[name]) for name in inputs if name.startswith("victim "))
         swaps = WordNetSwaps() if self.swaps is None else read_swaps(self.swaps)
         return Miner(victims=victims, method=self.way, swaps=swaps, width=self.width, labels=labels)
 
-    def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def look(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Load the victims, and raise if they cannot be mined together or from these texts."""
         from malaprop.data.matching import agree
         from malaprop.frame.tasks.outputs import Note
@@ -222,7 +222,7 @@ class Mine:
         data: Dataset = inputs["data"]
         yield from map(Note, data.notes)
         labels = () if data.ordered else data.labels  # what the user ordered is in the victims' terms already
-        miner = self.open(desk, inputs, labels)
+        miner = self.open(context, inputs, labels)
         for victim in miner.victims:
             agree(data, victim)
         for method in ("exact", "gradient") if self.compare else ():
@@ -237,13 +237,13 @@ class Mine:
             fingerprints=(*(victim.fingerprint for victim in miner.victims), data.fingerprint),
         )
 
-    def agree(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def agree(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Measure the same texts by both methods and compare the rules."""
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.universal.rules.agree import agreement, plain_seconds
         from malaprop.papers.universal.rules.mine import mine
 
-        miner, some = self.open(desk, inputs, inputs["labels"]), inputs["data"]
+        miner, some = self.open(context, inputs, inputs["labels"]), inputs["data"]
         found: dict[str, Mined] = {}
         for method in ("exact", "gradient"):
             made = replace(miner, method=method)
@@ -254,17 +254,17 @@ class Mine:
         yield Note(agreed.describe())
         yield agreed
 
-    def weigh(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
+    def weigh(self, context: WorkerContext, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
         """Yield the sums of one shard as arrays."""
 
         def open_all() -> tuple[Miner, dict[str, Service]]:
-            made = self.open(desk, inputs, inputs["labels"])
+            made = self.open(context, inputs, inputs["labels"])
             return made, made.services()
 
-        miner, services = desk.keep("miner and its services", open_all)
+        miner, services = context.keep("miner and its services", open_all)
         yield miner.gather(inputs["texts"], services).to_arrays()
 
-    def choose(self, names: tuple[str, ...], desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def choose(self, names: tuple[str, ...], context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Add up all shards and yield the file of rules and its figures."""
         from malaprop.attacks.rule_files import rules_csv, rules_json
         from malaprop.papers.universal.rules.diagnose import strongest
@@ -272,7 +272,7 @@ class Mine:
         from malaprop.papers.universal.rules.record import ShrinkageFigures, WeighedRules
         from malaprop.papers.universal.rules.tally import Shrinkage
 
-        del desk
+        del context
         mined = need_some(add_up(Mined.read(inputs[name]) for name in names))
         shrinkage = Shrinkage.fit(mined.sums) if self.strength is None else Shrinkage(self.strength)
         rules = self._pick(mined, shrinkage.strength, inputs["mined_from"])

@@ -20,7 +20,7 @@ Answer = Callable[[list[Fields]], Sequence[Any]]
 _MOST = 1_000_000  # answers remembered
 
 
-class Writes(Protocol):
+class SentenceGenerator(Protocol):
     """The part of a sentence model that the service uses."""
 
     def generate(self, z: Floats) -> list[str]: ...
@@ -45,7 +45,7 @@ class SentenceCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Otherwise:
+class OtherSentenceLabel:
     """The goal for classifiers: another label than `label` wins."""
 
     case: SentenceCase
@@ -63,17 +63,17 @@ class SentenceGoal(Protocol):
 
 
 @runtime_checkable
-class Relative(SentenceGoal, Protocol):
+class RelativeProbe(SentenceGoal, Protocol):
     """A probing function that depends on the original sentence and its translation."""
 
     @property
     def hopeless(self) -> str: ...
 
-    def beside(self, source: str, translation: str) -> Relative: ...
+    def beside(self, source: str, translation: str) -> RelativeProbe: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probed:
+class ProbePasses:
     """The goal for translators: a probing function passes."""
 
     case: SentenceCase
@@ -85,13 +85,13 @@ class Probed:
 
 
 @dataclass(slots=True, kw_only=True)
-class TextLooks:
+class SentenceService:
     """Judges latent points whose goals have a `case`; a text that was queried before is not queried again.
 
     `fresh` caches nothing between rounds, so that a success can be verified.
     """
 
-    manifold: Writes
+    manifold: SentenceGenerator
     answer: Answer
     batch: int = 4096
     fresh: bool = False
@@ -103,10 +103,10 @@ class TextLooks:
 
     def finish(self, pending: list[Sequence[LatentPoints]]) -> list[list[Flags]]:
         clouds = [cloud for ask in pending for cloud in ask]
-        flags = iter(self._judged(clouds))
+        flags = iter(self._judge(clouds))
         return [[next(flags) for _ in ask] for ask in pending]
 
-    def _judged(self, clouds: list[LatentPoints]) -> list[Flags]:
+    def _judge(self, clouds: list[LatentPoints]) -> list[Flags]:
         sentences = self.manifold.generate(np.concatenate([cloud.points for cloud in clouds]))
         cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]
         parts = [sentences[a:b] for a, b in pairwise(cuts)]
