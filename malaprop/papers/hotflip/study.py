@@ -116,7 +116,8 @@ class HotFlip:
         del inputs
         parts = context.keep("parts of the data", self.texts.splits)
         card = train_named(
-            context, self.model, parts, context.folder, given=TrainingInput(settings=self.training), seed=self.texts.seed,
+            context, self.model, parts, context.folder,
+            given=TrainingInput(settings=self.training), seed=self.texts.seed,
             hardening=None if model == PLAIN else Hardening(model, defence(model, self.closes)),
             listen=lambda epoch: context.note(epoch_line(epoch)),
         )  # fmt: skip

@@ -13,10 +13,10 @@ that point measures the robustness of a black-box classifier, and translators ca
   `latent_target.py` runs a search around every item.
 - Images: `images.py` (targets), `generators.py` (training and measuring), `fgsm.py` (the baseline), `sweep.py`
   (accuracy against distance), `synthetic.py` (Figure 5); `record.py`, `report.py`.
-- Texts: `sentences.py` (targets), `sentence_service.py` (goals and answers), `probes.py` (probing functions);
+- Texts: `sentences.py` (targets), `sentence_service.py` (queries and goals), `probes.py` (probing functions);
   `text_record.py`, `text_report.py`.
 - Models: the folder `models`: WGAN, VAE and classifiers of images, ARAE and VAE of sentences. `model_kinds.py` makes
-  them known to `malaprop train`. `compare.py` compares victims and searches.
+  them known to `malaprop train`, `alterations.py` to studies with people. `compare.py` compares victims and searches.
 """
 
 from malaprop.frame.rooms import Command, Room

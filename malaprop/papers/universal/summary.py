@@ -138,8 +138,8 @@ def _notes(study_models: Sequence[StudyModel], found: Sequence[SampledSuccesses]
     if len(short) > _EACH:
         (least, worst), (most, best) = short[0], short[-1]
         out.append(
-            f"{len(short)} of {len(study_models)} sources gave {least} ({worst}) to {most} ({best}) successes, all of them "
-            f"used (of {wanted} wanted)"
+            f"{len(short)} of {len(study_models)} sources gave {least} ({worst}) to {most} ({best}) successes, all of "
+            f"them used (of {wanted} wanted)"
         )
     for model, mine in zip(study_models, found, strict=True):
         if not len(mine):

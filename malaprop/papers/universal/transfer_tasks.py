@@ -197,7 +197,7 @@ class TransferTasks:
     # --- targets
 
     def draw_task(self, name: str, source_groups: Mapping[str, str], attacks: Sequence[Task], *, needed: bool) -> Task:
-        """Return the task that draws the successes of each source; `source_groups` gives the source's name for each run folder.
+        """Return the task that draws the successes of each source; `source_groups` maps run folders to source names.
 
         `needed`: raise if there is no success at all.
         """
