@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from malaprop.papers.natural.models.networks import ImageShape
-from malaprop.papers.natural.models.training import ImageWork, train
+from malaprop.papers.natural.models.training import ImagePlan, ImageWork, train
 from malaprop.training import fit as repeat
 from malaprop.training.fit import RepeatedStep, fit
 from malaprop.training.schedule import ParameterGroup, Schedule

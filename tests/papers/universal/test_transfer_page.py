@@ -12,7 +12,7 @@ from malaprop.frame.records.run import Run
 from malaprop.papers.universal import ensembles_report as ensembles
 from malaprop.papers.universal import report as transfer
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Contrast, EnsemblesRecord
-from malaprop.papers.universal.ensembles_report import teams
+from malaprop.papers.universal.ensembles_report import ensemble_cards
 from malaprop.papers.universal.factors import factors, order, tables
 from malaprop.papers.universal.matrix import Matrix, ModelResamples
 from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord
@@ -114,11 +114,11 @@ def test_ensembles_on_the_page_and_in_the_terminal():
         upper=Estimate(0.7, 0.6, 0.8), lower=Estimate(0.4, 0.3, 0.5),
         chosen=(chosen(), chosen(size=3, outside=Estimate(0.6, 0.3, 0.9)), chosen(size=3, how="expert", outside=None)),
     )  # fmt: skip
-    page = teams([record])
+    page = ensemble_cards([record])
     assert "genetic from 50.0% (20.0-80.0) at 2 to 60.0% (30.0-90.0) at 3" in page
     assert "mean base rate" in page
     assert "<i>" not in page
-    assert "Transfer of ensembles" not in teams([replace(record, chosen=(chosen(outside=None),))])
+    assert "Transfer of ensembles" not in ensemble_cards([replace(record, chosen=(chosen(outside=None),))])
     out = ensembles.terminal(record) + transfer.terminal(whole())
     assert "2, genetic" in out
     assert "mean of base rates: 0.700 (0.600-0.800)" in out
