@@ -76,44 +76,48 @@ def _answer_questions(app: FastAPI, room: PlaygroundVictims) -> None:
     @app.post("/api/scores")
     async def scores(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, desk = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
-        found = await _done(request, desk.submit(scores_of(given.fields)), desk)
+        given, thread = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
+        found = await _done(request, thread.submit(scores_of(given.fields)), thread)
         return {"fields": cut(given.fields), "scores": found.tolist(), "prediction": winner(found)}
 
     @app.post("/api/words")
     async def words(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, desk = _explained(sent, room), room.desks[number_of(sent, "victim", len(room.desks))]
-        found = await _done(request, desk.submit(importance_of(desk, given.fields, None, None)), desk)
+        given, thread = _explained(sent, room), room.desks[number_of(sent, "victim", len(room.desks))]
+        found = await _done(request, thread.submit(importance_of(thread, given.fields, None, None)), thread)
         return {"label": found.label, "unknown": found.unknown, "asked": found.asked, "weights": weights(found)}
 
     @app.post("/api/word")
     async def word(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, desk = _explained(sent, room), room.desks[number_of(sent, "victim", len(room.desks))]
+        given, thread = _explained(sent, room), room.desks[number_of(sent, "victim", len(room.desks))]
         slot = number_of(sent, "slot", given.count)
         chosen = given.words[slot]
         if room.substitutes is None:
             raise DataError("substitutes need WordNet, which this server does not have; install it there")
         every = room.substitutes
-        one = importance_of(desk, given.fields, None, lambda w: every(w) if w == chosen else ())
-        found = await _done(request, desk.submit(one), desk)
+        one = importance_of(thread, given.fields, None, lambda w: every(w) if w == chosen else ())
+        found = await _done(request, thread.submit(one), thread)
         return {"word": chosen, "label": found.label, "substitutes": substitutes_at(found, slot)}
 
     @app.post("/api/attention")
     async def attention(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, desk = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
+        given, thread = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
         if given.count > SHOWN:
             raise DataError(f"attention is shown for texts of at most {SHOWN} words; this one has {given.count:,}")
-        return await _done(request, desk.submit(attention_of(desk, given.fields)), desk)
+        return await _done(request, thread.submit(attention_of(thread, given.fields)), thread)
 
 
 def _page(room: PlaygroundVictims) -> dict[str, Any]:
     setting = {
         "victims": [
-            {"name": desk.name, "labels": room.label_names(desk), "attends": Capability.ATTENTION in desk.victim.offers}
-            for desk in room.desks
+            {
+                "name": thread.name,
+                "labels": room.label_names(thread),
+                "attends": Capability.ATTENTION in thread.victim.offers,
+            }
+            for thread in room.desks
         ],
         "fields": room.fields,
         "examples": [{"fields": dict(e.fields), "label": e.label} for e in room.examples],
@@ -144,7 +148,7 @@ def _explained(sent: Mapping[str, Any], room: PlaygroundVictims) -> GivenText:
     return given
 
 
-async def _done(request: Request, job: VictimThreadJob[T], desk: VictimThread) -> T:
+async def _done(request: Request, job: VictimThreadJob[T], thread: VictimThread) -> T:
     """Return the result of a job, which stops if the client leaves; a victim that fails is a 503."""
     waiting = asyncio.wrap_future(job.future)
     try:
@@ -153,7 +157,7 @@ async def _done(request: Request, job: VictimThreadJob[T], desk: VictimThread) -
                 raise HTTPException(408, "The client has left.")
         return waiting.result()[0]
     except ShownError as error:
-        raise HTTPException(503, describe_error(error, desk.name)) from None
+        raise HTTPException(503, describe_error(error, thread.name)) from None
     finally:
         job.stop.set()
 

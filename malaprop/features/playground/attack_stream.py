@@ -68,7 +68,7 @@ async def stream(
         with suppress(RuntimeError):  # the server is closing
             loop.call_soon_threadsafe(events.put_nowait, event(kind, values))
 
-    work = [asyncio.create_task(_one(asked, number, desk, jobs, tell)) for number, desk in enumerate(desks)]
+    work = [asyncio.create_task(_one(asked, number, thread, jobs, tell)) for number, thread in enumerate(desks)]
     try:
         yield event("text", {"fields": cut(asked.text.fields), "recipe": asked.recipe.name})
         while not (events.empty() and all(task.done() for task in work)):
@@ -87,7 +87,7 @@ async def stream(
 
 
 async def _one(
-    asked: AttackStream, number: int, desk: VictimThread, jobs: list[VictimThreadJob[Any]], tell: Callable[..., None]
+    asked: AttackStream, number: int, thread: VictimThread, jobs: list[VictimThreadJob[Any]], tell: Callable[..., None]
 ) -> None:
     """Attack one victim and send its events; the last one is sent before this ends."""
 
@@ -99,14 +99,14 @@ async def _one(
         return await asyncio.wrap_future(job.future)
 
     try:
-        first, _ = await done(desk.submit(scores_of(asked.text.fields)))
+        first, _ = await done(thread.submit(scores_of(asked.text.fields)))
         label = winner(first) if asked.label is None else asked.label
         here("begin", {"label": label, "scores": first.tolist(), "prediction": winner(first)})
         example = Example(content_id(asked.text.fields, label), asked.text.fields, label)
         began = perf_counter()
-        ending, cost = await done(desk.submit(attack_on(desk, asked.recipe.attack, example, asked.seed, here)))
+        ending, cost = await done(thread.submit(attack_on(thread, asked.recipe.attack, example, asked.seed, here)))
         made = record(example, ending, cost, asked.seed, began)
-        here("end", describe_ending(made, victim=desk.name, recipe=asked.recipe.name))
+        here("end", describe_ending(made, victim=thread.name, recipe=asked.recipe.name))
     except Exception as error:  # noqa: BLE001 - the page shows a plain message; the log has the rest
-        here("problem", {"words": describe_error(error, desk.name)})
+        here("problem", {"words": describe_error(error, thread.name)})
     await asyncio.sleep(0)  # lets the loop queue the events before this task counts as done

@@ -107,11 +107,11 @@ def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
 
 
 def importance_of(
-    desk: VictimThread, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
+    thread: VictimThread, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
 ) -> Make[Importance]:
     """Return a job for the importance of each word and of each of its substitutes."""
-    victim = desk.victim
-    check("word importance", (Capability.SCORES,), desk.name, victim.offers)
+    victim = thread.victim
+    check("word importance", (Capability.SCORES,), thread.name, victim.offers)
     return lambda table, owner: explain_steps(victim, fields, table, owner, label=label, substitutes=substitutes)
 
 
@@ -130,12 +130,12 @@ def substitutes_at(found: Importance, slot: int) -> list[dict[str, Any]]:
 
 
 def attack_on(
-    desk: VictimThread, attack: Attack, example: Example, seed: int, tell: Tell | None = None
+    thread: VictimThread, attack: Attack, example: Example, seed: int, tell: Tell | None = None
 ) -> Make[Ending]:
     """Return a job that attacks one example with a recipe and sends its steps through `tell`."""
-    victim = desk.victim
+    victim = thread.victim
     attack = attack.for_victim(victim.label_names)
-    check(attack.name, attack.needs, desk.name, victim.offers)
+    check(attack.name, attack.needs, thread.name, victim.offers)
 
     def steps(table: Words, owner: int) -> Steps[Ending]:
         inner = start_attack(attack, victim, example, table, owner, seed)
@@ -173,10 +173,10 @@ SHOWN = 60  # most words of a text whose attention is shown
 _HEADS = 12  # with more heads over all layers the page shows each layer's mean
 
 
-def attention_of(desk: VictimThread, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
+def attention_of(thread: VictimThread, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
     """Return a job for the attention maps of one text; it queries no service, so it runs between two batches."""
-    check("the attention map", (Capability.ATTENTION,), desk.name, desk.victim.offers)
-    looks: WordAttention = desk.victim.parts[Capability.ATTENTION]
+    check("the attention map", (Capability.ATTENTION,), thread.name, thread.victim.offers)
+    looks: WordAttention = thread.victim.parts[Capability.ATTENTION]
 
     def steps(table: Words, owner: int) -> Steps[dict[str, Any]]:
         yield from ()  # makes this a generator like the other jobs, though it has no queries

@@ -48,12 +48,12 @@ class PlaygroundVictims:
         self.substitutes = _substitutes()
         self.desks = [VictimThread(victim, name) for victim, name in zip(victims, names, strict=True)]
 
-    def label_names(self, desk: VictimThread) -> tuple[str, ...]:
+    def label_names(self, thread: VictimThread) -> tuple[str, ...]:
         """Return the names of the victim's labels: its own, or those of the data if their number agrees."""
-        own: tuple[str, ...] = desk.victim.label_names
+        own: tuple[str, ...] = thread.victim.label_names
         if own:
             return own
-        return self.data_labels if desk.victim.labels in (None, len(self.data_labels)) else ()
+        return self.data_labels if thread.victim.labels in (None, len(self.data_labels)) else ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -61,8 +61,8 @@ class PlaygroundVictims:
         return self.label_names(self.desks[0])
 
     def close(self) -> None:
-        for desk in self.desks:
-            desk.close()
+        for thread in self.desks:
+            thread.close()
 
 
 def recipes(budget: int) -> dict[str, Recipe]:
@@ -98,22 +98,22 @@ def warm_up(room: PlaygroundVictims) -> None:
 
     A failure is logged; a visitor who needs that job gets the error.
     """
-    for desk in room.desks:
-        for future in _work(room, desk):
+    for thread in room.desks:
+        for future in _work(room, thread):
             try:
                 future.result(SECONDS)
             except (MalapropError, TimeoutError) as error:
-                log.warning("%s is not ready: %s", desk.name, error)
+                log.warning("%s is not ready: %s", thread.name, error)
 
 
-def _work(room: PlaygroundVictims, desk: VictimThread) -> list[Future[Any]]:
+def _work(room: PlaygroundVictims, thread: VictimThread) -> list[Future[Any]]:
     fields = dict.fromkeys(room.fields, "a warm and funny film")
-    out: list[Future[Any]] = [desk.submit(scores_of(fields)).future]
+    out: list[Future[Any]] = [thread.submit(scores_of(fields)).future]
     try:
-        out.append(desk.submit(importance_of(desk, fields, None, room.substitutes)).future)
+        out.append(thread.submit(importance_of(thread, fields, None, room.substitutes)).future)
         for label in (0, 1):  # one of them is what the victim says
             example = Example(f"warm-up-{label}", fields, label)
-            out.append(desk.submit(attack_on(desk, room.recipes[FIRST].attack, example, 0)).future)
+            out.append(thread.submit(attack_on(thread, room.recipes[FIRST].attack, example, 0)).future)
     except MalapropError as error:
-        log.warning("%s is not ready: %s", desk.name, error)
+        log.warning("%s is not ready: %s", thread.name, error)
     return out

@@ -25,22 +25,22 @@ def _read_pairs(asked: TrainingRequest) -> Inputs:
     return {"pairs": parts(load, asked.texts.name)}
 
 
-def _train_translator(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
+def _train_translator(asked: TrainingRequest, worker: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.features.translation.models.fit import TranslationEpoch
     from malaprop.features.translation.models.train import train
 
     def listen(epoch: TranslationEpoch) -> None:
         scored = f", held-out BLEU {epoch.bleu:.2f}" if epoch.bleu >= 0 else ""
-        desk.note(f"epoch {epoch.number}, loss {epoch.loss:.3f}{scored}, {epoch.seconds:.0f} s")
+        worker.note(f"epoch {epoch.number}, loss {epoch.loss:.3f}{scored}, {epoch.seconds:.0f} s")
 
     return train(
         asked.spec.lower(),
         inputs["pairs"],
         folder,
         seed=asked.texts.seed,
-        device=desk.device,
+        device=worker.device,
         settings=dict(asked.beginning.settings),
-        quiet=desk.quiet,
+        quiet=worker.quiet,
         heard=listen,
     )
 

@@ -75,11 +75,11 @@ class Target:
             return {"words": ()}
         return {"words": tuple(words_of(example.fields["source"] for example in self.whole(victim)))}
 
-    def load(self, desk: WorkerContext, spec: Any) -> Translator:
+    def load(self, worker: WorkerContext, spec: Any) -> Translator:
         """Load the model once in each process."""
         from malaprop.features.translation.models.victim import load
 
-        return desk.keep(f"translator {spec}, {self.beam}", lambda: load(spec, device=desk.device, beam=self.beam))
+        return worker.keep(f"translator {spec}, {self.beam}", lambda: load(spec, device=worker.device, beam=self.beam))
 
     def task(self, name: str, victim: str, work: Any, *, at: str = ".", words: bool = False) -> Task:
         """Return the task of a run over the sentences."""
@@ -181,11 +181,11 @@ class Changes:
             after=(run,), victims={"victim": victim}, holds=("victim",),
         )  # fmt: skip
 
-    def look(self, run: str, target: Target, desk: WorkerContext, inputs: Inputs) -> Iterator[TranslationSights]:
+    def look(self, run: str, target: Target, worker: WorkerContext, inputs: Inputs) -> Iterator[TranslationSights]:
         from malaprop.features.translation.record import TranslationSights
         from malaprop.features.translation.summary import sights
 
-        yield TranslationSights(tuple(sights(run, target.load(desk, inputs["victim"]), inputs[run], self.maps)))
+        yield TranslationSights(tuple(sights(run, target.load(worker, inputs["victim"]), inputs[run], self.maps)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,8 +259,8 @@ class TranslateAttack:
             if self.changes.maps:
                 yield self.changes.look_task(name, self.victim, self.target)
 
-    def search(self, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        goal, translator = self.goals[name], self.target.load(desk, inputs["victim"])
+    def search(self, name: str, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+        goal, translator = self.goals[name], self.target.load(worker, inputs["victim"])
         made, parts = self.changes.make(goal, self.goal, self.put, translator, inputs["words"])
         yield from self.target.attack(translator, made, share, goal.name, parts, self.width)
 
@@ -300,10 +300,10 @@ class TranslateTypos:
     def plan(self) -> Iterator[Task]:
         yield self.target.task("typos", self.victim, self.misspell)
 
-    def misspell(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def misspell(self, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.features.translation.attacks.sweep import NaturalTypos
 
-        translator = self.target.load(desk, inputs["victim"])
+        translator = self.target.load(worker, inputs["victim"])
         about = {"kind": "typos", **({"typos": self.typos} if self.typos > 1 else {})}
         yield from self.target.attack(translator, NaturalTypos(typos=self.typos), share, "typos", about, self.width)
 
@@ -358,8 +358,8 @@ class TranslateProbe:
         if self.changes.maps:
             yield self.changes.look_task("probe", self.victim, self.target)
 
-    def search(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        translator = self.target.load(desk, inputs["victim"])
+    def search(self, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+        translator = self.target.load(worker, inputs["victim"])
         goal = self.goal.ready(lambda texts: translator.translate(texts))
         made, parts = self.changes.make(goal, "probe", self.replace, translator, inputs["words"])
         yield from self.target.attack(translator, made, share, goal.name, parts, self.width)
