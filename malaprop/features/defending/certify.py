@@ -22,14 +22,18 @@ from numpy.typing import NDArray
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winners
+from malaprop.core.settings import plain as plain_values
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.victim import Victim
-from malaprop.features.defending.certified_record import Certificate
+from malaprop.features.defending.certified_record import Certificate, CertifiedRecord
 from malaprop.features.defending.randel import RanDel
 from malaprop.features.defending.ranmask import RanMask
 from malaprop.features.defending.safer import Safer
 from malaprop.features.defending.smooth import Noise, answer_by_vote, answer_copies, cut_text
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import Counters, Defended, Method
+from malaprop.frame.runs.folder import SizedDataset
 
 _AT_ONCE = 1 << 15  # copies asked together
 _HALVINGS = 60
@@ -97,7 +101,7 @@ class Certifier:
     def _votes(self, victim: Victim, noise: Noise, texts: Sequence[Text], samples: int, seed: int) -> Floats:
         """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own.
 
-        A certificate speaks of the model itself: a victim whose fast answers are rounded is asked by its plain road.
+        A certificate speaks of the model itself: a victim whose fast answers are rounded is asked with `predict`.
         """
         parts = [min(_AT_ONCE, samples - a) for a in range(0, samples, _AT_ONCE)]
         total = np.zeros(())
@@ -213,3 +217,30 @@ def _log_ways(total: int) -> NDArray[np.float64]:
     """log C(total, i) for i from 0 to total."""
     factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
     return np.asarray(factorial[total] - factorial - factorial[::-1])
+
+
+TASK = "certificates"
+
+
+def add_certificates(run: Run, lines: Sequence[Certificate], plain: Rate, seconds: float) -> CertifiedRecord:
+    """Summarise certificates in a record; `plain` is the accuracy of the undefended victim."""
+    certifier = run.parts["certifier"]
+    return CertifiedRecord.of(
+        lines, victim=run.victim, data=run.data, defence=run.recipe, about=run.parts["about"], plain=plain,
+        samples=certifier["samples"], alpha=certifier["alpha"], seconds=seconds,
+    )  # fmt: skip
+
+
+def describe_certificates(certifier: Certifier, victim: Defended, noise: Noise, data: SizedDataset) -> Run:
+    """Return the `run.toml` of a certification: the victim, the noise, the data and the settings."""
+    return Run(
+        recipe=victim.spec,
+        victim=victim.victim.name,
+        data=data.name,
+        split=data.part,
+        n=len(data),
+        seed=certifier.seed,
+        labels=data.labels,
+        parts={"task": TASK, "certifier": plain_values(certifier), "about": noise.about},
+        fingerprints={"victim": victim.victim.fingerprint, "data": data.fingerprint},
+    )

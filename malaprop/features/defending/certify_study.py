@@ -182,8 +182,7 @@ class Certify:
         return agree(self._examples(), inputs["examined"])
 
     def certify(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        from malaprop.features.defending.certificates import describe_certificates
-        from malaprop.features.defending.certify import noise_of
+        from malaprop.features.defending.certify import describe_certificates, noise_of
         from malaprop.frame.runs.defended import Defended
         from malaprop.frame.runs.wrap import defend
 
@@ -219,8 +218,8 @@ class Certify:
         yield challenge(self.certifier, victim, self.noise, inputs["data"], inputs[_LINES], self.tries)
 
     def gather(self, root: Path) -> CertifiedRecord:
-        from malaprop.features.defending.certificates import add_certificates
         from malaprop.features.defending.certified_record import read_certificates
+        from malaprop.features.defending.certify import add_certificates
         from malaprop.frame.records.run import Run
         from malaprop.frame.records.summary import Rate
         from malaprop.frame.tasks.events import read_log

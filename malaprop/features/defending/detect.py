@@ -15,10 +15,9 @@ from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED, Victim, find_rejected
 from malaprop.features.defending.detection import DETECTORS
-from malaprop.features.defending.detection.answered import Answered
 from malaprop.features.defending.detection.detector import CARD, Detector, parse_method, read_detector
 from malaprop.features.defending.detection.kept import find_kept, list_kept
-from malaprop.features.defending.detection.suspicion import ask
+from malaprop.features.defending.detection.suspicion import Answered, ask
 from malaprop.frame.runs.defended import Counters
 
 _FAR = 8.0  # spreads beyond which a score says no more

@@ -266,7 +266,7 @@ def transfer(
 
 def certify(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
     """A certificate a text."""
-    from malaprop.features.defending.certificates import describe_certificates
+    from malaprop.features.defending.certify import describe_certificates
 
     victim = desk.hold(lambda: _open_vote(test, name, desk, inputs))
     noise = find_noise(test, name)
@@ -278,7 +278,7 @@ def certify(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, s
 def hold_against(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[HeldCertificates]:
     """Certificates added up, and every attacked text held against that of its original."""
     from malaprop.features.defending.certifiable import within
-    from malaprop.features.defending.certificates import add_certificates, describe_certificates
+    from malaprop.features.defending.certify import add_certificates, describe_certificates
     from malaprop.features.defending.evaluation_figures import add_outcomes, check
 
     victim, noise, certifier = _open_vote(test, name, desk, inputs), find_noise(test, name), test.certifier

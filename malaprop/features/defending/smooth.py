@@ -45,7 +45,7 @@ class Noise(Protocol):
 
 
 class CopiesVote:
-    """What defences by the vote of noisy copies share: a subclass has settings, and says what its noise is."""
+    """Base of defences that take the vote of noisy copies; a subclass has the settings and names its noise."""
 
     __slots__ = ()
     kind: ClassVar[str]
@@ -91,7 +91,7 @@ def answer_by_vote(
 ) -> Floats:
     """Scores [text, label] by the vote of `samples` copies; those of text i are drawn by seeds[i] and its words alone.
 
-    `exact` goes the victim's plain road.
+    `exact` asks the victim with `predict` rather than its fast path.
     """
     drawn = (
         noise.draw(text, samples, victim.unknown, generator(seed, "copies", *text.values()))
@@ -103,7 +103,7 @@ def answer_by_vote(
 
 
 def answer_copies(victim: Victim, copies: Sequence[Variants], *, exact: bool) -> Floats:
-    """Scores [copy, label]; copies that are the same text are asked about once."""
+    """Return the scores [copy, label] of copies; equal copies are one query."""
     pool = Pool(copies)
     _, first, again = np.unique(pool.keys(), return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they were drawn, so that neighbours share a base
@@ -118,5 +118,5 @@ def answer_copies(victim: Victim, copies: Sequence[Variants], *, exact: bool) ->
 
 
 def cut_text(fields: Fields, table: Words) -> Text:
-    """Finished strings cut anew, so that a text has the same slots however it came about."""
+    """Tokenize finished strings again, so that a text has the same slots whatever edits made it."""
     return Text.of({str(number): value for number, value in enumerate(fields)}, table)

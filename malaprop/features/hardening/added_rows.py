@@ -1,4 +1,4 @@
-"""Token rows that a defence puts behind those of a batch."""
+"""Append rows of perturbed texts to a training batch."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from malaprop.zoo.training import Batch
 
 
 class AddedRows(NamedTuple):
-    """Token rows that a defence puts behind a batch; row i has the label of the batch's row of[i]."""
+    """Token rows that a training method appends to a batch; row i has the label of the batch's row of[i]."""
 
     rows: Sequence[Sequence[int]]
     of: Ints
 
 
 def append_rows(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int) -> Batch:
-    """The batch with further rows behind its own; row i has the label of the batch's row of[i]."""
+    """Append rows to a batch; row i has the label of the batch's row of[i]."""
     return add_rows(batch, rows, batch.labels[torch.from_numpy(of).to(batch.labels.device)], batch.rows[of], pad)
 
 
 def add_rows(
     batch: Batch, rows: Sequence[Sequence[int]], labels: Int[Tensor, " row"] | Sequence[int], of: Ints, pad: int
 ) -> Batch:
-    """The batch with further rows behind its own; row i is another wording of the training row of[i]."""
+    """Append rows with labels of their own to a batch; row i is another wording of the training row of[i]."""
     sizes = Ragged.of(rows).size
     width = max(batch.ids.shape[1], int(sizes.max()))
     more = np.full((len(rows), width), pad)

@@ -1,4 +1,4 @@
-"""malaprop harden auto: tries ways of hardening within a time budget, and gives the model that attacks leave most of.
+"""malaprop harden auto: try defences within a time budget and choose the one with the highest robust accuracy.
 
 A forecast comes first: how long training and attacks take here, and so which methods fit in the budget. Then two
 stages, as in successive halving: every method is trained for one epoch and attacked on a quarter of the texts; the best
@@ -57,7 +57,7 @@ _SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoOptions:
-    """What `harden auto` may be told; no other method takes any of it."""
+    """The options of `harden auto`, which no other method takes."""
 
     budget: str | None = opt(None, "auto: time for all of it, as 30m, 90s or 2h; 30m if not given.", free=True)
     loss: float | None = opt(
@@ -75,7 +75,7 @@ class AutoOptions:
     )
 
     def refuse(self, method: str) -> None:
-        """Raises where another method is told any of it."""
+        """Raise where one of these options is given to another method."""
         given = {"budget": self.budget, "loss": self.loss, "attack": self.attacks, "methods": self.methods, "n": self.n}
         for name, value in given.items():
             if value not in (None, ()):
@@ -106,13 +106,13 @@ def show_span(seconds: float) -> str:
 
 
 def name_plain(inputs: Inputs) -> Any:
-    """The plain model as a desk takes it: what was named, or the folder that a task has trained."""
+    """Return the plain model for `WorkerContext.victim`: what the user named, or the folder that a task trained."""
     return str(inputs[NONE]) if isinstance(inputs[NONE], Path) else inputs[NONE]
 
 
 @dataclass(frozen=True)
 class AutoHarden:
-    """The tasks of `harden auto` and what they add up to; the settings are those of `harden`."""
+    """The tasks of `harden auto` and the record that they make; the settings are those of `harden`."""
 
     study: Harden
     began: float = field(default_factory=time)  # when the budget of this call began
@@ -146,7 +146,7 @@ class AutoHarden:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """What is tried: against changed characters other trainings than against changed words."""
+        """The methods to try; attacks that change characters have other defaults than those that change words."""
         if self.told.methods or not self.trains:
             return self.told.methods or AROUND
         names = self.told.attacks
@@ -162,7 +162,7 @@ class AutoHarden:
 
     @property
     def epochs(self) -> int:
-        """Of the second stage."""
+        """Epochs of each training in the second stage."""
         from malaprop.frame.study.training_methods import own_spec
         from malaprop.zoo import names as zoo
         from malaprop.zoo.train import change_training
@@ -308,7 +308,7 @@ class AutoHarden:
         return self.told.budget or "30m"
 
     def find_end(self, root: Path) -> float:
-        """When the budget is used up, less what the report takes; earlier calls in this folder have used some of it."""
+        """Return when the budget ends, less time for the report; earlier calls in this folder count too."""
         from malaprop.frame.records.autoharden import AutoTrial
         from malaprop.frame.tasks.events import read_log
         from malaprop.frame.tasks.outputs import GrowingFile
@@ -321,13 +321,13 @@ class AutoHarden:
         return self.began + whole - spent - min(5.0, _REPORT * whole)
 
     def do_in_time(self, desk: WorkerContext, work: Callable[[], T]) -> T:
-        """What the work gives, if that is in the budget."""
+        """Do the work and return its result; end the run if the budget ends first."""
         from malaprop.features.hardening.auto_budget import do_by
 
         return do_by(self.find_end(desk.place.root), self.budget, work)
 
     def time_training(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Times an epoch of each training. Refuses a budget in which not even the plain model could be trained."""
+        """Time an epoch of each training. Refuse a budget too small to train the plain model."""
         from malaprop.features.hardening.auto_budget import TrainingPace, time_methods
         from malaprop.features.hardening.epoch_time import time_epoch
         from malaprop.frame.study.training_methods import Hardening
@@ -356,13 +356,13 @@ class AutoHarden:
         yield time_methods(measure, self.methods, known, end)
 
     def foresee(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """How long attacks take, on how many texts there is time for them, and which methods fit: all of it is said."""
+        """Forecast how long attacks take, how many texts there is time for and which methods fit; print the plan."""
         from malaprop.features.hardening.auto_trials import AutoForecast
 
         yield from AutoForecast(self, desk, inputs).make()
 
     def train_plain(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The model without a defence, to compare with."""
+        """Train the model without a defence, to compare with."""
 
         self.do_in_time(desk, lambda: self.train(desk, NONE, inputs["texts"], desk.folder, self.epochs))
         yield from ()
@@ -371,7 +371,7 @@ class AutoHarden:
         yield self.do_in_time(desk, lambda: find_correct_texts(desk.victim(name_plain(inputs)), inputs["data"]))
 
     def assail(self, attack: Attack, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """An attack on the plain model."""
+        """Attack the plain model."""
         from malaprop.features.hardening.auto_budget import cut_pieces
 
         victim, doubt = desk.victim(name_plain(inputs)), self.find_doubt(self.study.texts.splits())
@@ -381,7 +381,7 @@ class AutoHarden:
         yield from cut_pieces(pieces, self.find_end(desk.place.root), self.budget)
 
     def try_methods(self, desk: WorkerContext, inputs: Inputs) -> Iterator[AutoTrial]:
-        """Both stages, without what is there."""
+        """Run the trials of both stages that this folder does not have yet."""
         from malaprop.features.hardening.auto_trials import HardenTrials
 
         doubt = " (on rows that it may have been trained on)" if self.find_doubt(inputs["texts"]) else ""
@@ -390,7 +390,7 @@ class AutoHarden:
             yield one
 
     def place(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The chosen model in a folder of its own; a classifier that is best as it is stays where it lies."""
+        """Copy the chosen model to a folder of its own; a plain classifier that wins stays where it is."""
         from malaprop.frame.records.autoharden import choose_one, keep_last
         from malaprop.frame.tasks.outputs import Skipped
 
@@ -401,7 +401,7 @@ class AutoHarden:
         place_files(self.folder(desk.place.root, chosen, self.epochs), desk.folder, TEXTS.mark)
 
     def folder(self, root: Path, method: str, epochs: int) -> Path:
-        """Where the model of a trial lies."""
+        """Return the folder of a trial's model."""
         return root / "trials" / (NONE if method == NONE else f"{slug(method)}-{epochs}")
 
     def train(self, desk: WorkerContext, method: str, parts: Splits, folder: Path, epochs: int) -> None:
@@ -460,7 +460,7 @@ class AutoHarden:
         )  # fmt: skip
 
     def advise(self) -> str:
-        """How to judge by rows of the user's own."""
+        """Advise how to judge on rows that the model has not seen."""
         use = "of which a part is held out" if self.trains else "all of which are for judging"
         return f"give a file of rows that it has not seen as --data, {use}"
 

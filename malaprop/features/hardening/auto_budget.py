@@ -77,7 +77,7 @@ def _imports(frame: FrameType | None) -> bool:
 
 
 def do_by(end: float, budget: str, work: Callable[[], T]) -> T:
-    """What the work gives; it ends the run where it is not done by `end`."""
+    """Return the result of the work, or end the run if it is not done by `end`."""
     try:
         with cut_at(end):
             return work()
@@ -86,7 +86,7 @@ def do_by(end: float, budget: str, work: Callable[[], T]) -> T:
 
 
 def cut_pieces(pieces: Iterator[T], end: float, budget: str) -> Iterator[T]:
-    """Passes pieces on until `end`. The alarm is set only while the next one is made: what writes them is not cut."""
+    """Yield pieces until `end`. The alarm is set only while the next one is made: what writes them is not cut."""
     while found := do_by(end, budget, lambda: [*islice(pieces, 1)]):
         yield from found
 
@@ -102,7 +102,7 @@ class TrainingPace:
 def time_methods(
     measure: Callable[[str], float], methods: Sequence[str], known: Mapping[str, float], end: float
 ) -> TrainingPace:
-    """The pace of each method until `end`; one that was not timed by then is taken to be as slow as the slowest.
+    """Time an epoch of each method until `end`; take those left over to be as slow as the slowest.
 
     A method that cannot be timed costs nothing: its trial ends at once, with the reason.
     """
@@ -243,7 +243,7 @@ class AutoPlan:
 
 
 def choose_texts(wanted: int, least: int, make: Callable[[int], AutoPlan]) -> int:
-    """How many texts to attack: as many as leave time for most methods; of equally good numbers the largest."""
+    """Return how many texts to attack: the number that leaves time for most methods, and of equal ones the largest."""
     sizes = [wanted]
     while sizes[-1] > least:
         sizes.append(max(least, sizes[-1] // 2))

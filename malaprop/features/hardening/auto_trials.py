@@ -31,7 +31,7 @@ _SPARE = 1.1  # what a forecast is multiplied by where it is an advice
 
 
 class AutoForecast:
-    """How long attacks take here, and which methods the budget is enough for."""
+    """The forecast of `harden auto`: how long attacks take here, and which methods fit into the budget."""
 
     def __init__(self, auto: AutoHarden, desk: WorkerContext, inputs: Inputs) -> None:
         self.auto, self.desk, self.inputs = auto, desk, inputs
@@ -157,7 +157,7 @@ class AutoForecast:
 
 
 def read_trials(root: Path) -> dict[tuple[int, str], AutoTrial]:
-    """What was tried in a folder, by stage and method."""
+    """Read the finished trials of a folder, by stage and method."""
     from malaprop.features.hardening.auto import TRIALS
     from malaprop.frame.records.autoharden import AutoTrial, keep_last
     from malaprop.frame.tasks.outputs import GrowingFile
@@ -214,7 +214,7 @@ def count_costs(
 
 
 class HardenTrials:
-    """What was tried and what is left to try."""
+    """Run the trials of both stages: skip finished ones, and those that there is no time for."""
 
     def __init__(self, auto: AutoHarden, desk: WorkerContext, inputs: Inputs) -> None:
         from malaprop.data.matching import agree

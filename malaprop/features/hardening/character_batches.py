@@ -1,16 +1,17 @@
-"""Texts of a batch as the characters of their words, and the way back from a loss to each character."""
+"""Batches as the characters of their words, the gradient of a loss for each character, and which may change."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 
-from malaprop.models.tokens.vocab import NOTHING
+from malaprop.core.errors import CapabilityError, SettingError
+from malaprop.models.tokens.vocab import BETWEEN, NOTHING, OTHER
 from malaprop.zoo.blocks.charwords import CharWords
-from malaprop.zoo.gradients.characters import through, windows
+from malaprop.zoo.gradients.characters import symbols, through, windows
 
 Vectors = Float[Tensor, "batch token dim"]
 Signs = Int[Tensor, "batch token char"]
@@ -31,7 +32,7 @@ class Spelling(NamedTuple):
 
 
 def spelling(words: CharWords, ids: Int[Tensor, "batch token"]) -> Spelling:
-    """How the words of these rows are read now, in training with the blanks of one draw."""
+    """Return the characters of the words in these rows; in training, with the random blanks of one draw."""
     return Spelling(*words.distinct(ids))
 
 
@@ -50,3 +51,31 @@ def char_gradients(words: CharWords, spelled: Spelling, towards: Vectors) -> Flo
         (back,) = torch.autograd.grad(vectors, strongest, towards.to(vectors.dtype))
     with torch.no_grad():
         return through(words, back, where, place, signs.shape[1]) * (signs != NOTHING)[place][..., None]
+
+
+def check_share(r: float) -> None:
+    if not 0 < r <= 1:
+        raise SettingError(f"--r is a share of the characters above 0 and up to 1, got {r}")
+
+
+def reads_characters(model: nn.Module) -> CharWords:
+    """The part of a model that reads characters."""
+    found = getattr(model, "embedding", None)
+    if not isinstance(found, CharWords):
+        raise CapabilityError(
+            "harden hotflip flips characters, and this model reads words or pieces of them; name one that reads "
+            "characters (CharCNN-LSTM, LSTM-C-Random-1 ...), or use miyato or blackbox"
+        )
+    return found
+
+
+def usable_in(words: CharWords) -> Bool[Tensor, " symbol"]:
+    """Signs that may be put in a word and leave it one word, on the device of the model."""
+    assert words.vocab is not None
+    return symbols(words.vocab).to(words.embedding.weight.device)
+
+
+def counts(signs: Signs, open_: Bool[Tensor, "batch token"], r: float) -> Float[Tensor, " batch"]:
+    """Return how many characters of each text the share `r` is, counted in words that may change."""
+    letters = ((signs > BETWEEN) | (signs == OTHER)) & open_[..., None]
+    return (letters.flatten(1).sum(1) * r).floor().clamp(min=1)

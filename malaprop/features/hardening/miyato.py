@@ -43,7 +43,7 @@ class Miyato:
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
-        """Of the texts as they are, and of those with noise: their mean, or the sum where the noise is virtual."""
+        """Return the mean of the losses without and with noise, or their sum where the noise is virtual."""
         reading = PerturbedReading.of(model, batch)
         clean = functional.cross_entropy(reading.clean.float(), batch.labels)
         if self.virtual:
@@ -52,7 +52,7 @@ class Miyato:
         return (clean + functional.cross_entropy(moved.float(), batch.labels)) / 2
 
     def _virtual(self, reading: PerturbedReading) -> Float[Tensor, ""]:
-        """How far the answers move, by Kullback and Leibler; the direction is found with one gradient."""
+        """Return the KL divergence that the worst noise causes; one gradient finds its direction."""
         target = reading.clean.detach().float().log_softmax(1)
         guess = reading.scale(torch.randn_like(reading.base), self.size) * _PROBE
         guess.requires_grad_()

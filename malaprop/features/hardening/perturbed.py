@@ -19,7 +19,7 @@ Logits = Float[Tensor, "batch label"]
 
 
 def measure_shift(logits: Logits, target: Logits) -> Float[Tensor, ""]:
-    """How far answers are from others, given as logarithms of probabilities, by Kullback and Leibler."""
+    """Return the Kullback-Leibler divergence of the answers from `target`, which are log-probabilities."""
     return functional.kl_div(logits.float().log_softmax(1), target, reduction="batchmean", log_target=True)
 
 
@@ -50,7 +50,7 @@ class PerturbedReading:
         return logits
 
     def gradient(self, loss: Float[Tensor, ""]) -> Tensor:
-        """Of the loss to `base`."""
+        """Return the gradient of the loss with respect to `base`."""
         (towards,) = torch.autograd.grad(loss, self.vectors, retain_graph=True)
         if self.spelled is None:
             return towards
@@ -66,7 +66,7 @@ class PerturbedReading:
 
     @classmethod
     def of(cls, model: Any, batch: Batch) -> PerturbedReading:
-        """Of a batch that may have texts without a token."""
+        """Read a batch in which texts may have no token."""
         ids, lengths = fill_empty_rows(batch.ids, batch.lengths)
         return cls(model, batch._replace(ids=ids, lengths=lengths))
 

@@ -40,7 +40,7 @@ class SelfTraining:
         return self.unlabelled is not None
 
     def check(self) -> None:
-        """Raises where one of the options is missing, or has no use."""
+        """Raise where one of the options is missing or has no use."""
         if self.unlabelled is not None and self.teacher is None:
             raise SettingError(
                 "--unlabelled wants a --teacher, the victim that labels its texts; as --teacher models/plain"
@@ -52,13 +52,13 @@ class SelfTraining:
             raise SettingError(f"--sure is a probability above 0 and up to 1, got {self.sure:g}")
 
     def refuse(self, method: str) -> None:
-        """Raises where any of it is given to a method that does not heed it."""
+        """Raise where one of these options is given to a method that does not use it."""
         for name in ("unlabelled", "teacher", "sure"):
             if getattr(self, name) is not None:
                 raise SettingError(f"--{name} is no option of harden {method}; name one method, as harden swaps")
 
     def read(self, data: Splits, column: str | None) -> list[str]:
-        """The texts without labels; refuses data that they cannot be added to."""
+        """Read the texts without labels; refuse data that they cannot be added to."""
         from malaprop.data.files import load_texts
         from malaprop.features.hardening.self_training import check_single
 
@@ -67,7 +67,7 @@ class SelfTraining:
         return load_texts(self.unlabelled.expanduser(), text=column)
 
     def label(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TeacherLabels]:
-        """The task that asks the teacher: what it finds is kept, so that a training that goes on has the same texts."""
+        """Label the texts with the teacher; the labels are kept, so that a resumed training has the same texts."""
         from malaprop.features.hardening.self_training import label_texts
 
         data, texts = inputs["texts"], inputs["more"]

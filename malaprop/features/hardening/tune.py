@@ -132,7 +132,7 @@ def _as_optuna(optuna: Any, space: Space, one: TuningTrial) -> Any:
 
 
 def judge(victim: Victim, texts: Sequence[Example], premade: Premade) -> TunedAccuracy:
-    """Both accuracies of a victim, by its plain road."""
+    """Measure both accuracies of a victim with `predict`."""
     answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
     right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))
     return TunedAccuracy(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))

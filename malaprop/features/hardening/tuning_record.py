@@ -21,7 +21,7 @@ class TunedAccuracy:
 
     @property
     def value(self) -> float:
-        """What the search looks for: the mean of both accuracies; 0 where there was nothing to judge on."""
+        """The objective of the search: the mean of both accuracies; one without texts counts as 0."""
         shares = [rate.value if rate.total else 0.0 for rate in (self.clean, self.adversarial)]
         return sum(shares) / 2
 

@@ -10,8 +10,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
-from malaprop.features.hardening.character_batches import Signs, Spelling, char_gradients, spelling
-from malaprop.features.hardening.character_models import check_share, counts, reads_characters, usable_in
+from malaprop.features.hardening.character_batches import (
+    Signs,
+    Spelling,
+    char_gradients,
+    check_share,
+    counts,
+    reads_characters,
+    spelling,
+    usable_in,
+)
 from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.training.splits import Splits
 from malaprop.zoo.blocks.charwords import CharWords

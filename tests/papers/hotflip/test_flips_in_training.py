@@ -9,8 +9,7 @@ from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.seeds import generator
-from malaprop.features.hardening.character_batches import char_gradients, spelling
-from malaprop.features.hardening.character_models import counts, reads_characters, usable_in
+from malaprop.features.hardening.character_batches import char_gradients, counts, reads_characters, spelling, usable_in
 from malaprop.features.hardening.key_star import KeyStar, draw_signs, mistype
 from malaprop.models.tokens.vocab import BETWEEN, OTHER
 from malaprop.papers.hotflip.training import HotFlipTraining, best_flips, loss_with_flips

@@ -1,4 +1,4 @@
-"""How often words occur in the texts that a detector was fitted on, and which words may stand for another."""
+"""Word counts of the texts that a detector is fitted on, and neighbours that may replace a word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from malaprop.features.defending.detection.suspicion import Learnt
 
 
 def count_words(corpus: Sequence[Fields]) -> Learnt:
-    """The words of these texts in small letters, and their counts."""
+    """Count the lower-cased words of these texts."""
     pattern = word_pattern()
     counts = Counter(word.lower() for fields in corpus for value in fields for word in pattern.findall(value))
     words = sorted(counts)
@@ -32,7 +32,7 @@ def ids_of(table: Words, words: Sequence[str]) -> Ints:
 
 @lru_cache(maxsize=1 << 16)
 def find_neighbours(word: str, nearest: int) -> tuple[str, ...]:
-    """Words that may stand for another: synonyms of WordNet, and the nearest of counter-fitted space."""
+    """Return words that may replace another: its WordNet synonyms and its nearest counter-fitted neighbours."""
     from malaprop.assets.vectors import open_neighbours
     from malaprop.assets.wordnet import open_wordnet
 

@@ -1,4 +1,4 @@
-"""Detectors that the cache keeps: one for each method with its settings, and victim."""
+"""The cache of fitted detectors: one folder for each method, its settings and the victim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from malaprop.frame.runs.wrap import read_settings
 
 
 def place_kept(method: str, victim: Victim) -> Path:
-    """Where the cache keeps a detector: by its method, its settings where they are not the defaults, and its victim."""
+    """Return the cache folder of a detector, named by its method, settings other than defaults, and victim."""
     marks = (_take_name(method), mark_settings(method), _mark_victim(victim))
     return cache_root() / "detectors" / "-".join(filter(None, marks))
 
@@ -31,7 +31,7 @@ def find_kept(method: str, victim: Victim) -> Path | None:
 
 
 def list_kept(method: str, victim: Victim) -> list[str]:
-    """The detectors of this method that are kept for a victim, with their settings as they were typed."""
+    """List the cached detectors of this method for a victim, with their settings as they were typed."""
     places = (cache_root() / "detectors").glob(f"{_take_name(method)}-*{_mark_victim(victim)}")
     found = (_read_method(place) for place in sorted(places))
     return [one for one in found if one and _take_name(one) == _take_name(method)]

@@ -17,8 +17,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.features.defending.detection.counts import count_words, find_neighbours, ids_of, read_counts
-from malaprop.features.defending.detection.leads import find_leads
-from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, find_leads, need_sklearn
 from malaprop.features.defending.detection.trees import apply_trees, learn_trees
 
 _LEAST = 3  # letters of a word that is swapped

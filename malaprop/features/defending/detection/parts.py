@@ -1,4 +1,4 @@
-"""What a detector is fitted on: the texts that it learns from, and those that are held out to fix its threshold."""
+"""Split the texts of a detector into those it learns from and those held out to fix its threshold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = tuple[bool, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitTexts:
-    """What a detector is fitted on: clean texts with their adversarial ones where there are, and all of the data."""
+    """The texts for fitting a detector: clean ones, adversarial ones made from them, and all of the data."""
 
     clean: Mapping[str, Fields]  # by the ids of their examples
     attacked: Sequence[tuple[str, Fields]]  # with the ids of the examples that they were made of

@@ -1,4 +1,4 @@
-"""How well scores tell adversarial texts from clean ones."""
+"""ROC area, thresholds and counts: how well scores separate adversarial texts from clean ones."""
 
 from __future__ import annotations
 

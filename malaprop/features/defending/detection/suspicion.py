@@ -1,4 +1,4 @@
-"""What a detector is: it learns from texts, and says of each text how suspicious it is. The larger, the more so."""
+"""The protocol of a detector, which learns from texts and scores how suspicious a text is, and how it asks a victim."""
 
 from __future__ import annotations
 
@@ -15,9 +15,31 @@ from malaprop.core.errors import AssetError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Fields, Victim
-from malaprop.features.defending.detection.answered import Answered
+from malaprop.core.victim import Around, Fields, Victim
 from malaprop.models.victims.ensemble import log_probabilities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered(Around):
+    """A victim whose answers for some unedited texts are known, so that detectors need not ask for them again.
+
+    `known` holds log-probabilities [label]; `exact` says whether `predict` gave them. It lives as long as one answer
+    of a defence. The victim inside answers direct questions; `ask` below looks at `known` first.
+    """
+
+    victim: Victim
+    known: Mapping[Text, NDArray[Any]]
+    exact: bool
+
+    @property
+    def inside(self) -> Victim:
+        return self.victim
+
+    def knows(self, group: Variants, *, exact: bool) -> bool:
+        """Whether the first of these variants is a text, without any edit, whose answer is known from the same path."""
+        itself = group.rows is not None and group.count > 0 and 0 not in group.rows
+        return itself and exact == self.exact and group.base in self.known
+
 
 Numbers = NDArray[np.float64]
 _AT_ONCE = 1 << 14  # variants of one question to the victim
@@ -62,7 +84,7 @@ class Suspicion(Protocol):
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt: ...
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """[text], the larger the more suspicious. `exact` asks the victim by its plain road."""
+        """Return a score for each text, the larger the more suspicious. `exact` asks the victim with `predict`."""
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         """Forward passes of the victim that the score of a text takes, beside the answer for the text itself."""
@@ -127,3 +149,16 @@ def need_sklearn(what: str) -> None:
     """Raises where scikit-learn, which fits a part of this detector, is not installed."""
     if find_spec("sklearn") is None:
         raise AssetError(f"{what} is fitted with scikit-learn; install malaprop[sklearn]")
+
+
+_MOST = 12.0  # log-odds beyond which a lead says no more
+
+
+def find_leads(answers: Numbers, groups: Sequence[Variants]) -> Iterator[Numbers]:
+    """Return the leads [variant] of each group: how far the label of its first variant is ahead of the next."""
+    counts = np.asarray([group.count for group in groups], np.int64)
+    ends, every = np.cumsum(counts), np.arange(len(answers))
+    label = np.repeat(answers[ends - counts].argmax(1), counts)
+    rest = answers.copy()
+    rest[every, label] = -np.inf
+    return iter(np.split(np.clip(answers[every, label] - rest.max(1), -_MOST, _MOST), ends[:-1]))

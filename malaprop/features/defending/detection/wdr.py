@@ -12,8 +12,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.features.defending.detection.leads import find_leads
-from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, find_leads, need_sklearn
 from malaprop.features.defending.detection.trees import apply_trees, learn_trees
 
 
