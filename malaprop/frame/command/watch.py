@@ -12,9 +12,9 @@ from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.tasks.events import (
-    Happening,
     Listen,
     PieceWritten,
+    StudyEvent,
     StudyPlanned,
     TaskEnded,
     TaskNote,
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 def watch(quiet: bool) -> Iterator[Listen]:
     """Gives a listener that tells of a study's tasks: bars on a terminal, and a line for each task that ends."""
     if quiet:
-        yield lambda happening: None  # noqa: ARG005
+        yield lambda event: None  # noqa: ARG005
         return
     with _bar() as bar:
-        teller = Teller(bar)
+        listener = TerminalListener(bar)
         try:
-            yield teller
+            yield listener
         except Exception as error:
-            teller.settle(plain(error))
+            listener.settle(plain(error))
             raise
-        teller.settle()
+        listener.settle()
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def _bar() -> Iterator[Progress | None]:
         yield bar
 
 
-class Teller:
+class TerminalListener:
     """Counts what is written of each task and says how each ended.
 
     On a terminal there is a bar over all tasks, and one for each task of which something was written.
@@ -70,8 +70,8 @@ class Teller:
         self._broken: dict[str, list[bool]] = {}
         self._failure = "", ""  # why a task failed, and the line on it: not said yet, for it may end the study
 
-    def __call__(self, happening: Happening) -> None:
-        match happening:
+    def __call__(self, event: StudyEvent) -> None:
+        match event:
             case StudyPlanned(tasks, left):
                 if left < tasks:
                     self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")

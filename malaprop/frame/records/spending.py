@@ -29,12 +29,12 @@ class SpendingRecord(Record):
     reached: str = ""
 
     @classmethod
-    def of(cls, ledger: Budget, state: str) -> SpendingRecord:
-        spent = ledger.spent
+    def of(cls, budget: Budget, state: str) -> SpendingRecord:
+        spent = budget.spent
         return cls(
             state=state, queries=spent.queries, tokens_in=spent.tokens_in, tokens_out=spent.tokens_out,
-            cost=round(ledger.cost, 6), seconds=round(60 * ledger.minutes, 2), examples=ledger.ended,
-            limits=ledger.limits, reached=ledger.reached if state == "budget" else "",
+            cost=round(budget.cost, 6), seconds=round(60 * budget.minutes, 2), examples=budget.ended,
+            limits=budget.limits, reached=budget.reached if state == "budget" else "",
         )  # fmt: skip
 
     @property

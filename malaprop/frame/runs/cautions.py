@@ -1,4 +1,4 @@
-"""What makes a run's figures doubtful before it begins: texts cut off, in another language, or of one long word."""
+"""Warnings about the texts before a run: truncated by the victim, not English, or without spaces between words."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from malaprop.core.example import Example
     from malaprop.core.victim import Fields, Victim
 
-MOST = 1000  # texts that are looked at
-_MANY = 0.1  # of the texts, from which on long words are spoken of
-_LONG, _RUN = 30, 5  # letters of a word that is none; of a run in a script without spaces
+MOST = 1000  # texts that are examined
+_MANY = 0.1  # share of texts from which on the warning on unspaced texts is given
+_LONG, _RUN = 30, 5  # letters from which on a "word" counts as unspaced text; the same in a script without spaces
 _WORD = re.compile(r"\S+")
 _UNSPACED = re.compile(  # Thai and Lao, Burmese, Khmer, Japanese, Han
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
-_SHARE = 0.02  # of the texts, from which on another language is spoken of: single quotations are no matter
+_SHARE = 0.02  # share of texts from which on the warning on other languages is given: a few quotations do no harm
 _ENGLISH = {
     WordNetSynonyms: "WordNet",
     NearWords: "English word vectors",
@@ -34,14 +34,14 @@ _ENGLISH = {
 
 @runtime_checkable
 class Cuts(Protocol):
-    """A victim that reads no more than so many tokens of a text."""
+    """A victim that truncates long texts."""
 
     def count_cut(self, texts: Sequence[Fields]) -> int:
-        """How many of these texts it does not read to their end."""
+        """Return how many of these texts it truncates."""
 
 
 def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
-    """A line on how many of these texts the victim does not read to their end; empty where it reads all."""
+    """Return a line on how many of these texts the victim truncates; empty if it truncates none."""
     model = victim
     while model.inside is not None:
         model = model.inside
@@ -49,7 +49,7 @@ def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
         return ""
     try:
         many = model.count_cut([tuple(example.fields.values()) for example in some])
-    except Exception:  # noqa: BLE001 - what is wrong with a text is said of that text, when it is attacked
+    except Exception:  # noqa: BLE001 - a bad text gets its own error when it is attacked
         return ""
     if not many:
         return ""
@@ -59,7 +59,7 @@ def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
 
 
 def describe_long_words(attack: Attack, examples: Iterable[Example]) -> str:
-    """A line on texts that are one long word for an attack, as those in a script without spaces are."""
+    """Return a line on texts without spaces, which an attack takes for one word; empty if there are few."""
     some = list(islice(examples, MOST))
     many = sum(_is_unspaced(" ".join(example.fields.values())) for example in some)
     if many < max(1, _MANY * len(some)):
@@ -72,14 +72,14 @@ def describe_long_words(attack: Attack, examples: Iterable[Example]) -> str:
 
 
 def _is_unspaced(text: str) -> bool:
-    """Whether most of the letters stand in runs that no spaces cut: long ones, or of a script that has no spaces."""
+    """Return whether most letters are in words that are too long, or in runs of a script without spaces."""
     words = _WORD.findall(text)
     long = sum(len(word) for word in words if len(word) >= _LONG or (len(word) >= _RUN and _UNSPACED.search(word)))
     return long > sum(map(len, words)) / 2
 
 
 def describe_languages(attack: Attack, examples: Iterable[Example]) -> str:
-    """A line on texts that do not look English, where the attack takes its words from an English source."""
+    """Return a line on texts that do not look English, if the attack takes its words from an English source."""
     sources = (_ENGLISH.get(type(one.candidates)) for one in attack.stages or (attack,))
     source = next(filter(None, sources), None)
     if source is None:

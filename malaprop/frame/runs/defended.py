@@ -1,4 +1,4 @@
-"""Defended: a victim behind a defence that acts when it is asked; a victim itself, so every attack can target it."""
+"""`Defended` is a victim behind a defence that acts at each query; it is a victim itself, so any attack takes it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from malaprop.core.text import Ints, Text, Words
 from malaprop.core.victim import ANSWERS, Around, Fields, Remembering, Victim, in_fields, receive
 
 T = TypeVar("T")
-_AT_ONCE = 1 << 15  # samples of one stretch of texts
-_REMEMBERED = 1 << 20  # texts whose asks are counted
+_AT_ONCE = 1 << 15  # samples in one batch of texts
+_REMEMBERED = 1 << 20  # texts whose queries are counted
 
 
 @dataclass(slots=True)
 class Counters:
-    """What a defence has cost: texts it answered, passes of the victim inside it, texts it could not perturb."""
+    """The cost of a defence: texts answered, texts sent to the inner victim, texts that it could not perturb."""
 
     texts: int = 0
     inner: int = 0
     fallbacks: int = 0
-    left_out: bool = False  # whether words were ranked by leaving each out, for want of gradients
+    left_out: bool = False  # words were ranked by leaving each one out, because the victim has no gradients
 
     def __str__(self) -> str:
         each = self.inner / max(1, self.texts)
@@ -43,48 +43,48 @@ class Counters:
 
 @runtime_checkable
 class Method(Protocol):
-    """How a defence answers. It holds settings alone; what depends on no seed is worked out once in `prepare`."""
+    """How a defence answers. It holds only settings; `prepare` computes once what depends on no seed."""
 
     kind: ClassVar[str]
 
     @property
     def samples(self) -> int:
-        """About how many samples of a text are asked for."""
+        """The approximate number of samples for each text."""
 
     @property
     def discrete(self) -> bool:
-        """Whether answers are counts, which jump."""
+        """Whether answers are counts of votes, which change in jumps."""
 
     def check(self, victim: Victim) -> None:
-        """Refuses a victim that it cannot stand around."""
+        """Raise if this defence cannot wrap the victim."""
 
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Any:
-        """What is known of these texts before any draw."""
+        """Return what the answers need of these texts and does not depend on the seed."""
 
     def answers(
         self, victim: Victim, prepared: Any, seeds: Sequence[int], counters: Counters, *, exact: bool
     ) -> Floats:
-        """Scores [text, label], text i by the draws of seeds[i]. `exact`: by the victim's plain road."""
+        """Return scores [text, label]; text i uses the draws of seeds[i]. `exact`: use the victim's `predict`."""
 
 
 @runtime_checkable
 class Rejecting(Protocol):
-    """A method whose answers have one label more, the last: it rejects the text (`core.victim.REJECTED`)."""
+    """A method whose answers have an additional last label for rejected texts (`core.victim.REJECTED`)."""
 
     def name_labels(self, victim: Victim) -> tuple[str, ...]:
-        """The victim's labels, and behind them that of rejected texts."""
+        """Return the victim's labels and, last, that of rejected texts."""
 
     def read_state(self, victim: Victim) -> str:
-        """Changes when its answers may, though its settings stay: with what it has learnt."""
+        """Return a fingerprint of what it has learnt, which changes its answers under the same settings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Defended(Around):
-    """The victim as it answers through a method.
+    """A victim that answers through a defence `method`.
 
-    Draws depend on the seed and the text alone, never on a batch. With a fixed seed the defence is deterministic. A
-    fresh one (`seed=None`, or `fresh=True`) draws anew at every ask: the n-th ask of a text has the n-th draw, so that
-    a run can still be repeated. Offers labels and scores alone: gradients of the victim are not those of the vote.
+    Draws depend only on the seed and the text, never on the batch. With a fixed seed the defence is deterministic. A
+    fresh one (`seed=None` or `fresh=True`) draws anew at every query: the n-th query of a text has the n-th draw, so a
+    run can still be repeated. It offers only labels and scores: gradients of the victim are not those of the vote.
     """
 
     victim: Victim
@@ -102,7 +102,7 @@ class Defended(Around):
             raise VictimError(f"{self.method.kind} averages scores, and {self.victim.name} gives only labels")
         if remembers(self.victim):
             raise SettingError(
-                f"stateful stands outermost: it counts what is asked, not what {self.method.kind} makes of it"
+                f"stateful must be the outermost defence: it counts users' queries, not those of {self.method.kind}"
             )
         self.method.check(self.victim)
         generator(self._base)
@@ -113,12 +113,12 @@ class Defended(Around):
 
     @property
     def renews(self) -> bool:
-        """Whether every ask is answered by draws of its own."""
+        """Whether every query has draws of its own."""
         return self.fresh or self.seed is None
 
     @property
     def spec(self) -> str:
-        """The method as it is typed: its name and what differs from its defaults."""
+        """The defence as it is typed: its name and the settings that differ from the defaults."""
         given = dict(settings_of(self.method))
         given |= {"seed": "fresh"} if self.renews else {"seed": self.seed} if self.seed else {}
         return ":".join([self.method.kind, *(f"{name}={value}" for name, value in given.items())])
@@ -150,7 +150,7 @@ class Defended(Around):
 
     @property
     def fingerprint(self) -> str:
-        """None where draws are fresh: the same text is answered differently."""
+        """Empty if draws are fresh, because the same text then has different answers."""
         if self.renews or not self.victim.fingerprint:
             return ""
         state = f"\x1f{self.method.read_state(self.victim)}" if isinstance(self.method, Rejecting) else ""
@@ -159,13 +159,13 @@ class Defended(Around):
 
     @property
     def rounding(self) -> float:
-        """Above 0: a success that does not hold when it is asked again is no error, and the search goes on."""
+        """Above 0, so that a success that a fresh query does not confirm is no error and the search goes on."""
         inner = self.victim.rounding
         return max(1e-6, inner, 1 / self.method.samples if inner and self.method.discrete else 0.0)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know, once there were answers."""
+        """Lines for the user after the defence has answered."""
         said = [*self.victim.notes]
         if self.counters.left_out:
             said.append(f"{self.victim.name} has no gradients: {self.method.kind} ranks words by leaving each one out")
@@ -174,24 +174,24 @@ class Defended(Around):
         return tuple(said)
 
     def at(self, seed: int) -> Defended:
-        """The same defence with draws of a fixed seed; it counts in the same counters."""
+        """Return the same defence with draws of a fixed seed; both share their counters."""
         return replace(self, seed=seed, fresh=False)
 
     def draw(self, number: int) -> Defended:
-        """The twin that answers with the n-th draws of a fresh one, from 0 on."""
+        """Return the defence with the n-th draws of a fresh one, counted from 0."""
         return self.at(_nth(self._base, number))
 
     def draws(self, texts: Sequence[Fields], numbers: Sequence[int], *, exact: bool = False) -> Floats:
-        """Scores [draw, text, label] of the draws with these numbers; words are ranked once for all of them."""
+        """Return scores [draw, text, label] of the draws with these numbers; words are ranked once for all of them."""
         parts = [self._some(part, None, numbers, exact) for part in self._parts(texts)]
         return np.concatenate(parts, axis=1) if parts else np.empty((len(numbers), 0, self.labels or 0), np.float32)
 
     def receive(self, steps: Steps[T]) -> Steps[T]:
-        """As its method meets an attack, where that remembers queries; else as what stands inside does."""
+        """Pass an attack to the method if that remembers queries, else to the inner victim."""
         return self.method.receive(steps) if isinstance(self.method, Remembering) else receive(self.victim, steps)
 
     def classes(self, table: Words) -> Ints | None:  # noqa: ARG002
-        """None: draws depend on the very words."""
+        """Return None, because draws depend on the words themselves."""
         return None
 
     def begin(self, pool: Pool, wanted: Ints) -> Floats:
@@ -213,7 +213,7 @@ class Defended(Around):
         yield from (texts[a : a + size] for a in range(0, len(texts), size))
 
     def _some(self, texts: Sequence[Fields], seeds: list[int] | None, numbers: Sequence[int], exact: bool) -> Floats:
-        """Scores [draw, text, label]: by these seeds, one a text, or by the draws with these numbers."""
+        """Return scores [draw, text, label] by one seed for each text, or by the draws with these numbers."""
         cut = cut_up(texts)
         prepared = self.method.prepare(self.victim, cut, self.counters)
         each = [seeds] if seeds is not None else [[_nth(self._base, n)] * len(texts) for n in numbers]
@@ -225,7 +225,7 @@ class Defended(Around):
             return [self._base] * len(texts)
         if len(self._asked) > _REMEMBERED:
             self._asked.clear()
-            self._rounds[0] += _REMEMBERED  # so that no draw comes again
+            self._rounds[0] += _REMEMBERED  # so that no draw is repeated
         out = []
         for text in texts:
             key = blake2b("\x1f".join(text).encode("utf-8", "surrogatepass"), digest_size=12).digest()
@@ -236,20 +236,20 @@ class Defended(Around):
 
 
 def remembers(victim: Victim) -> bool:
-    """Whether its answers hang on what was asked before."""
+    """Return whether the victim's answers depend on earlier queries."""
     return isinstance(victim, Defended) and (isinstance(victim.method, Remembering) or remembers(victim.victim))
 
 
 @lru_cache(maxsize=1 << 12)
 def _nth(seed: int, number: int) -> int:
-    """The seed of the n-th draw; the first one is the seed itself."""
+    """Return the seed of the n-th draw; the first is the seed itself."""
     return seed if number == 0 else int(generator(seed, "draw", str(number)).integers(1 << 62))
 
 
 def cut_up(texts: Sequence[Fields]) -> list[Text]:
-    """Texts of one table that lives no longer than they do.
+    """Cut strings into `Text`s that share one new table of words.
 
-    They are cut from their strings, whatever edits made them, so that both roads of a victim see the same words.
+    Texts are cut from their strings, whatever edits made them, so that the fast and the plain path see the same words.
     """
     table = Words()
     return [
@@ -259,7 +259,7 @@ def cut_up(texts: Sequence[Fields]) -> list[Text]:
 
 
 def settings_of(method: Any) -> Iterator[tuple[str, Any]]:
-    """The settings that are not the defaults, those of its parts among them."""
+    """Yield the settings that differ from the defaults, including those of nested parts."""
     usual = type(method)()
     for one in fields(method):
         value, other = getattr(method, one.name), getattr(usual, one.name)

@@ -1,4 +1,4 @@
-"""One attack over one dataset, written to a run folder; continues where a killed run left off."""
+"""Write one attack over one dataset to a run folder, and resume a killed run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Seen = Callable[[Outcome], None]
 
 
 class SizedDataset(Protocol):
-    """What a run says of its data: a dataset, or the outline of one that lies elsewhere."""
+    """The description of the data in run.toml: a dataset, or the outline of one that the driver holds."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class SizedDataset(Protocol):
 def describe(
     attack: Attack, victim: About, data: SizedDataset, *, seed: int, width: int, notes: Sequence[str] = ()
 ) -> Run:
-    """What will be run, as it is written beside the outcomes."""
+    """Return the `Run` that is written beside the outcomes."""
     return Run(
         recipe=attack.name,
         victim=victim.name,
@@ -63,7 +63,7 @@ def describe(
 
 
 def error_outcome(example: Example, seed: int, why: str) -> Outcome:
-    """The record of an example that could not be attacked."""
+    """Return the outcome of an example that could not be attacked."""
     return outcome(example, Ending("error", None, None, None, None, 0, why), Tally(), seed, 0.0)
 
 
@@ -71,9 +71,9 @@ def run_to_folder(
     attack: Attack, victim: Victim, data: Examples, folder: Path, *, seed: int = 0, width: int = 256,
     resume: bool = True, seen: Seen | None = None,
 ) -> list[Outcome]:  # fmt: skip
-    """Runs what is left of the work; gives all outcomes, read back. `resume` does nothing: each call goes on.
+    """Attack the examples that are not done yet; return all outcomes, read from disk. `resume` has no effect.
 
-    `seen` gets each outcome as it is on disk, those of an earlier attempt first.
+    `seen` is called with each outcome that is on disk, those of an earlier attempt first.
     """
     del resume
     attack = attack.for_labels(data.labels)
@@ -82,7 +82,7 @@ def run_to_folder(
         if seen is not None and len(writer.done):
             for found in iter_outcomes(folder):
                 seen(found)
-        before = writer.done.copy()  # as it is now: an id that comes twice is to be noticed, not left out
+        before = writer.done.copy()  # a copy, so that an id that occurs twice in the data raises and is not skipped
         left = (example for example in data if example.id not in before)
         for found in run(attack, victim, left, seed=seed, width=width):
             writer.add(found)

@@ -1,4 +1,4 @@
-"""Victims by what a user types, or from a Python object."""
+"""Load a victim from the name that a user types, or wrap a Python object as one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load(
     quiet: bool = False,
     **options: Any,
 ) -> Victim:
-    """A victim by folder, zoo name, `module:attribute`, `.skops` or `.onnx` file, Hugging Face folder or hub name,
+    """Load a victim by folder, zoo name, `module:attribute`, `.skops` or `.onnx` file, Hugging Face folder or hub name,
     http(s) address, `causal:FOLDER` or `openai:MODEL@ADDRESS`, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
@@ -71,7 +71,7 @@ def load(
 def _language_model(
     name: str, typed: Mapping[str, str], *, device: str, precision: str, quiet: bool = False, **options: Any
 ) -> Victim:
-    """A causal model of this machine, or one behind a server, asked with a prompt."""
+    """Load a language model that is asked with a prompt, on this machine or behind a server."""
     from malaprop.models.llm.template import Asking, split_asking
 
     kind, _, source = name.partition(":")
@@ -98,7 +98,7 @@ def _language_model(
 
 
 def _one_label(name: str, label: str, device: str, precision: str, *, quiet: bool) -> Victim:
-    """A multi-label classifier asked for one of its labels."""
+    """Load a multi-label classifier as a victim with one of its labels."""
     from malaprop.models.victims.onnx import onnx_in
 
     path = Path(name).expanduser()
@@ -115,7 +115,7 @@ def _is_reference(name: str) -> bool:
 
 
 def _referred(name: str, typed: Mapping[str, str], *, device: str, precision: str, **options: Any) -> Victim:
-    """What `module:attribute` names, as a victim; a function takes options."""
+    """Load the object at `module:attribute` as a victim; only functions take options."""
     thing = resolve(name)
     if typed and not _is_function(thing):
         raise SettingError(f"{name} is no function; options behind # are for functions and addresses")
@@ -156,7 +156,7 @@ def _hub(name: str, device: str, precision: str) -> Victim:
 
 
 def _nothing(name: str) -> VictimError:
-    """The error for what names no victim, with what may have been meant."""
+    """Return the error for a name that is no victim, with the nearest right ones."""
     if "," in name:
         return VictimError(f"{name} names several victims, one is wanted; malaprop audit takes several")
     if os.sep in name or name.startswith((".", "~")):
@@ -179,7 +179,7 @@ def _at_address(
     typed: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Victim:
-    """A victim behind an address, which one word is sent to: what cannot answer says so before the work begins."""
+    """Load a victim behind an http(s) address and send it one word, so that it fails before the work begins."""
     from malaprop.models.victims.http import HttpVictim
 
     if typed and "label_names" in typed:  # as functions call it
@@ -268,12 +268,12 @@ def _zoo(name: str, *, device: str, precision: str, data: str, read: Read | None
 
 
 def resolve(reference: str) -> Any:
-    """What `module:attribute` names, imported with the working folder first on the path, as `python -m` has it."""
+    """Import the object at `module:attribute`, with the working folder first on the path, as `python -m` does."""
     module, _, attribute = reference.partition(":")
     if module.endswith(".py"):
         raise VictimError(f"{module} is a file, a module is wanted; write {module.removesuffix('.py')}:{attribute}")
     here = str(Path.cwd())
-    if here not in sys.path:  # and stays there: the function may import its neighbours when it is called
+    if here not in sys.path:  # it stays there: the function may import its neighbours when it is called
         sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module)
@@ -283,8 +283,7 @@ def resolve(reference: str) -> Any:
         raise VictimError(f"{module} cannot be imported: {plain(error)}") from error
     except SystemExit:
         raise VictimError(
-            f"{module} ends the program when it is imported; put what it does by itself under "
-            "if __name__ == '__main__':"
+            f"{module} ends the program when it is imported; put its top-level code under if __name__ == '__main__':"
         ) from None
     except Exception as error:
         raise VictimError(f"{module} cannot be imported: {plain(error)[:300]}") from error
@@ -311,9 +310,9 @@ def wrap(
     say: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Victim:
-    """A victim of a function, a scikit-learn pipeline, a transformers model or pipeline, or a torch module.
+    """Wrap a function, a scikit-learn pipeline, a transformers model or pipeline, or a torch module as a victim.
 
-    A name, path or address is loaded, a list becomes an ensemble; a victim is given back as it is. `options` go to the
+    A name, path or address is loaded, a list becomes an ensemble; a victim is returned as it is. `options` go to the
     victim that is made: `batch`, `pairs` and `labels` for a function, `masks`, `limit` and `pad` for a torch module,
     those of `HttpVictim` for an address, `how` for a list. A model stays where it is, unless a device is given.
     """
@@ -370,7 +369,7 @@ def _wrap(
 
 
 def _is_classifier(thing: Any) -> bool:
-    """Whether it is of scikit-learn's kind: it scores, or has been fitted and predicts."""
+    """Return whether an object has scikit-learn's interface: it scores, or is fitted and predicts."""
     scores = hasattr(thing, "predict_proba") or hasattr(thing, "decision_function")
     if scores or not hasattr(thing, "predict") or "sklearn" not in sys.modules:
         return scores or (hasattr(thing, "predict") and hasattr(thing, "classes_"))

@@ -1,4 +1,4 @@
-"""Attacks examples in this process and yields their outcomes as they end."""
+"""Attack examples in this process and yield their outcomes as the attacks end."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from malaprop.frame.records.outcome import NAMES_NO_LABEL, REJECTS, Outcome, Que
 from malaprop.frame.runs.services import services as make_services
 
 NOTHING: Mapping[str, Sequence[float]] = {}
-CLEAN = 512  # texts that are asked at a time as they stand, at whatever width they are attacked
-SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
+CLEAN = 512  # unchanged texts in one batch of `ask_clean`, whatever the width of the attack
+SHARD = 2048  # examples that share one table of words, dropped with them: character attacks make ever new words
 
 
 def run(
@@ -41,11 +41,12 @@ def run(
     services: Mapping[str, Service] | None = None,
     known: Mapping[str, Sequence[float]] = NOTHING,
 ) -> Iterator[Outcome]:
-    """Outcomes in the order in which the attacks end; the same ones at any width.
+    """Yield outcomes in the order in which the attacks end; they are the same at any width.
 
-    An example that finds no memory beside the others is attacked once more, alone, before it ends in an error.
-    `lanes` None: what suits the victim, two where a GPU is kept busy while the other half of the attacks is advanced.
-    `known` holds answers that the victim has given for examples as they stand, by their ids: these are not asked again.
+    An example that runs out of memory beside the others is attacked once more, alone, before it ends in an error.
+    `lanes` is the number of groups of attacks that take turns, two to keep a GPU busy while the other half advances;
+    None takes the victim's own number. `known` holds the victim's answers for unchanged examples by id, which are not
+    asked again.
     """
     if width < 1:
         raise SettingError(f"width must be at least 1, got {width}")
@@ -105,7 +106,7 @@ def _shard(
 
 
 def _recall(scoring: Scoring, shard: Sequence[Example], table: Words, known: Mapping[str, Sequence[float]]) -> None:
-    """Tells the victim's service what was answered before for these examples."""
+    """Give the victim's service the known answers for these examples."""
     texts, rows = [], []
     for owner, example in enumerate(shard if known else ()):
         if (row := known.get(example.id)) is not None:
@@ -118,9 +119,9 @@ def _recall(scoring: Scoring, shard: Sequence[Example], table: Words, known: Map
 def ask_clean(
     victim: Victim, examples: Iterable[Example], *, services: Mapping[str, Service], width: int = CLEAN
 ) -> Iterator[tuple[Example, Floats]]:
-    """The victim's answers for examples as they stand, by the road that attacks take; those without one are left out.
+    """Yield the victim's answers for unchanged examples, by the path that attacks use; skip examples that fail.
 
-    They end in an error when they are attacked, which says why.
+    Those end in an error with the reason when they are attacked.
     """
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
@@ -140,7 +141,7 @@ def _ask(victim: Victim, example: Example, table: Words, owner: int) -> Steps[Fl
 
 
 def free_memory() -> None:
-    """Gives back what no object holds any more, on the GPU too."""
+    """Free memory that no object holds any more, on the GPU too."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -150,19 +151,19 @@ def free_memory() -> None:
 def start_attack(
     attack: Attack, victim: Victim, example: Example, table: Words, owner: int, seed: int
 ) -> Steps[Ending]:
-    """An attack on one example as the victim meets it, which may remember what it asks."""
+    """Return the steps of an attack on one example, passed through the victim if that remembers queries."""
     steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
     return receive(victim, steps)
 
 
-_NO_ANSWER = {  # by the last label of a victim: in which side of which outcome it is noted, and how
+_NO_ANSWER = {  # by the victim's last label: the reason to note, and the side that decides for each status
     NO_LABEL: (NAMES_NO_LABEL, {"skipped": "original", "success": "adversarial"}),
     REJECTED: (REJECTS, {"skipped": "original", "failed": "adversarial"}),
 }
 
 
 def note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
-    """The outcome with a reason where the victim gave no label: it named none in its words, or rejected the text."""
+    """Return the outcome with a reason if the victim named no label in its words, or rejected the text."""
     reason, sides = _NO_ANSWER.get(names[-1] if names else "", ("", {}))
     side: Side | None = getattr(ended, sides.get(ended.status, "adversarial"))
     none = ended.status in sides and side is not None and side.prediction == len(names) - 1
@@ -170,7 +171,7 @@ def note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
 
 
 def catch_example_errors(steps: Steps[Ending]) -> Steps[Ending]:
-    """One bad example ends in an error; what is wrong for all of them ends the run."""
+    """Turn an error of one example into its ending; raise errors that concern all examples."""
     try:
         return (yield from steps)
     except DataError as error:
@@ -182,7 +183,7 @@ def catch_example_errors(steps: Steps[Ending]) -> Steps[Ending]:
 
 
 def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: float) -> Outcome:
-    """The record of one ended attack."""
+    """Return the outcome record of one ended attack."""
     origin, final = ending.origin, ending.final
     changed = 0.0
     if origin is not None and final is not None:
@@ -207,5 +208,5 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
 def _side(fields: dict[str, str], answer: Floats | None) -> Side:
     if answer is None:
         return Side(fields)
-    label = winner(answer) if len(answer) > 1 else None  # a regression gives none
+    label = winner(answer) if len(answer) > 1 else None  # a regression has no label
     return Side(fields, label, tuple(answer.tolist()))

@@ -1,4 +1,4 @@
-"""The library's front door: attack a victim from Python."""
+"""Make attacks from recipes, goals and settings, and run them on a victim from Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from malaprop.frame.runs.local import run
 
 
 def goal(name: str | None) -> Goal | None:
-    """A goal as it is typed: untargeted, label-only, targeted:LABEL[,MARGIN], confident:FLOOR, moved:BOUND; or None."""
+    """Parse a goal: untargeted, label-only, targeted:LABEL[,MARGIN], confident:FLOOR, moved:BOUND; None stays None."""
     if name is None:
         return None
     kind, _, rest = name.partition(":")
@@ -48,11 +48,11 @@ def goal(name: str | None) -> Goal | None:
         ) from None
 
 
-_goal = goal  # `recipe` calls an argument so
+_goal = goal  # `recipe` has an argument of the same name
 
 
 def protect(attack: Attack, keep: str | Iterable[str] | None) -> Attack:
-    """The attack that leaves these words and spans as they are; None: the attack itself."""
+    """Return the attack with a constraint that keeps these words and spans; None: the attack itself."""
     if keep is None:
         return attack
     stages = tuple(protect(stage, keep) for stage in attack.stages)
@@ -69,7 +69,7 @@ def recipe(
     quality: str = "paper",
     **settings: Any,
 ) -> Attack:
-    """A recipe by name, with its own settings by name; its goal, budget, measures and quality may be set for any.
+    """Make the attack of a recipe by name and its settings; any recipe takes a goal, budget, measures and quality.
 
     The goal is a part, or written as on the command line: "label-only", "targeted:2", "confident:0.9". `keep` names
     words, phrases, "re:EXPRESSION" and "@FILE" that must stay. The quality is "paper", or "strict" for words that keep
@@ -92,9 +92,9 @@ def attack(
     labels: Sequence[str] = (),
     **settings: Any,
 ) -> Outcomes:
-    """Attacks every example in this process and gives the outcomes in the order of the examples.
+    """Attack every example in this process and return the outcomes in the order of the examples.
 
-    As `mp.attack`, which may use other machines too.
+    `mp.attack` does the same as a study, which may use several processes or machines.
     """
     from malaprop.frame.runs.victims import victim as wrap
 
@@ -108,14 +108,14 @@ def attack(
 
 
 def unique(data: Dataset) -> Dataset:
-    """The data, unless two examples share an id."""
+    """Return the data; raise DataError if two examples share an id."""
     if len({example.id for example in data}) < len(data):
         raise DataError("two examples share an id; outcomes could not be told apart")
     return data
 
 
 def make_attack(recipe_or_attack: str | Attack, settings: Mapping[str, Any]) -> Attack:
-    """A recipe by its name with these settings, or an attack that is made already and takes none."""
+    """Return the attack of a named recipe with these settings, or a given attack, which takes none."""
     if not isinstance(recipe_or_attack, Attack):
         return recipe(recipe_or_attack, **settings)
     if settings:

@@ -1,4 +1,4 @@
-"""Pre-made adversarial texts: made against one model, put to others."""
+"""Pre-generated adversarial examples: made against one model, and given to others."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from malaprop.frame.records.summary import Rate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Premade:
-    """Adversarial texts with the labels of their originals, and where they come from."""
+    """Pre-generated adversarial examples with the labels of their originals, and their source."""
 
     examples: tuple[Example, ...]
     source: str
 
     def answers(self, victim: Victim) -> list[int]:
-        """What a victim reads in each of them; asked by its plain road."""
+        """Return the label that the victim's `predict` gives each text."""
         if not self.examples:
             return []
         found: list[int] = winners(victim.predict([tuple(e.fields.values()) for e in self.examples])).tolist()
         return found
 
     def accuracy(self, victim: Victim) -> Rate:
-        """How many of them a victim reads as the originals were meant."""
+        """Return the share of texts for which the victim gives the original's label."""
         return self.count_right(self.answers(victim))
 
     def count_right(self, answers: Sequence[int]) -> Rate:
@@ -40,7 +40,7 @@ class Premade:
 
 
 def from_outcomes(outcomes: Iterable[Outcome], source: str) -> Premade:
-    """The texts that broke the model they were made against."""
+    """Return the adversarial texts of the successful attacks."""
     found = tuple(
         Example(outcome.id, outcome.adversarial.fields, outcome.label)
         for outcome in outcomes
@@ -50,7 +50,7 @@ def from_outcomes(outcomes: Iterable[Outcome], source: str) -> Premade:
 
 
 def read_premade(path: Path, *, text: str | None = None, label: str | None = None) -> Premade:
-    """From a run folder or its outcomes.jsonl the successes; from any other file its rows as they are."""
+    """Read the successes of a run folder or its outcomes.jsonl, or all rows of any other file."""
     if path.is_dir():
         run = Run.read(path)
         return _some(from_outcomes(read_outcomes(path), f"{run.recipe} against {run.victim}"), path)

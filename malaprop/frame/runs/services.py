@@ -1,4 +1,4 @@
-"""The services an attack can ask, made when first asked."""
+"""The services that attacks ask, such as the victim, encoders and taggers; each is loaded at its first use."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _masked_lm(name: str, device: str) -> Any:
 
 @cache
 def _filling(name: str, device: str) -> Service:
-    """A masked language model on a device, opened when it is first asked."""
+    """Return a masked language model on a device, opened at its first use."""
     return Batched(lambda clozes: _masked_lm(name, device).fill(clozes), size=lambda cloze: len(cloze.text))
 
 
 class Services(dict[str, Service]):
-    """Services by name; a masked language model that somebody names is opened when it is first asked for."""
+    """Services by name; a masked language model is added when its name is first looked up."""
 
     device = "cpu"
 
@@ -79,7 +79,7 @@ def _count_slips(texts: Sequence[str]) -> list[int]:
 
 
 def tags(texts: Sequence[Text]) -> list[list[str]]:
-    """The part of speech of every slot; each field is read on its own."""
+    """Return the part of speech of every slot; each field is tagged on its own."""
     strings: list[str] = []
     spans: list[list[tuple[int, int]]] = []
     for text in texts:
@@ -94,7 +94,7 @@ def tags(texts: Sequence[Text]) -> list[list[str]]:
 
 @cache
 def shared() -> dict[str, Service]:
-    """Services that do not depend on the victim; what they remember serves every run of the process."""
+    """Return the services that do not depend on the victim; their memory serves every run of the process."""
     return {
         "tags": Batched(tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots),
         **{service_of(name): _encoding(name, "cpu") for name in ENCODERS},
@@ -112,26 +112,26 @@ def shared() -> dict[str, Service]:
 
 @cache
 def _encoding(name: str, device: str) -> Service:
-    """A sentence encoder on a device, opened when it is first asked."""
+    """Return a sentence encoder on a device, opened at its first use."""
     return Batched(lambda texts: _encoder(name, device).encode(texts), size=len)
 
 
 @cache
 def _encoding_tokens(device: str) -> Service:
-    """The vectors of a text's tokens, by MiniLM."""
+    """Return the service that gives MiniLM's vectors of a text's tokens."""
     return Batched(lambda texts: _encoder("minilm", device).encode_tokens(texts), size=len, remember=2_000)
 
 
 @cache
 def _sketching(name: str, device: str) -> Service:
-    """The same for choices that a rough vector settles; of an encoder that has no quicker road the same service."""
+    """Return a faster, approximate encoder for choices that rough vectors settle; `use` has none and stays exact."""
     if name == "use":
         return _encoding(name, device)
     return Batched(lambda texts: _encoder(name, device).sketch(texts), size=len)
 
 
 def services(victim: Victim) -> dict[str, Service]:
-    """All services for attacks on one victim; gradients and the like where it shows them."""
+    """Return all services for attacks on one victim; gradients, attention and the like only if it offers them."""
     scoring, parts = Scoring(victim), victim.parts
     made = Services({**shared(), "victim": scoring, "verify": Fresh(victim)})
     if victim.device.startswith("cuda"):
@@ -149,8 +149,8 @@ def services(victim: Victim) -> dict[str, Service]:
         made["toward"] = Insight(lambda looks: embeddings.toward(looks), scoring)
     if (padding := parts.get(Capability.PADDING)) is not None:
         made["padding"] = Insight(lambda looks: padding.blanked(looks), scoring)
-    if isinstance(victim, Paid) and (purse := victim.purse) is not None:
+    if isinstance(victim, Paid) and (client := victim.purse) is not None:
         inner = {name: made[name] for name in ("attention", "embeddings", "toward", "padding") if name in made}
-        made |= {name: Counted(service, purse, count_texts) for name, service in inner.items()}
-        made |= {"gradient": Counted(made["gradient"], purse)} if "gradient" in made else {}
+        made |= {name: Counted(service, client, count_texts) for name, service in inner.items()}
+        made |= {"gradient": Counted(made["gradient"], client)} if "gradient" in made else {}
     return made

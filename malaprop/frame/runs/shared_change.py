@@ -1,4 +1,4 @@
-"""One change for many texts: found by what it does to a panel of texts, and put to others."""
+"""One change for all texts, to a prompt or a prefix: searched on a panel of texts, then applied to others."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from malaprop.frame.records.outcome import Edit, Outcome, Queries, Side, edits_b
 from malaprop.models.llm.template import Template
 from malaprop.models.victims.strings import StringVictim
 
-_BLOCK = 64  # texts that a victim is asked about at a time
+_BLOCK = 64  # texts in one query of `apply_change`
 _EVERYBODYS = (AssetError, LimitReached, RecordError, SettingError)  # no text's fault
-_START = "the"  # what a prefix consists of before the search
+_START = "the"  # each word of a prefix before the search
 
 
 @runtime_checkable
@@ -38,27 +38,27 @@ class Prompted(Protocol):
     def template(self) -> Template: ...
 
     def with_instruction(self, instruction: str) -> Victim:
-        """The same model under another instruction."""
+        """Return the same model with another instruction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedChange:
-    """A change that was found: what stands before all texts, before and after, and what it did to the panel."""
+    """A change that was found: the prompt or prefix before and after it, and its effect on the panel's scores."""
 
     side: str
     recipe: str
-    victim: str  # whose it is: its fingerprint, or its name
+    victim: str  # the victim's fingerprint, or its name
     before: str
     after: str
     score_before: float  # the mean score of the true labels
     score_after: float
     panel: int  # texts
-    tried: int  # changes that were put to the panel
+    tried: int  # changes that were scored on the panel
     changed_share: float = 0.0
-    reason: str = ""  # why nothing was found, where that is so
+    reason: str = ""  # why the search failed, if it did
 
     def describe(self) -> str:
-        """One line on what was changed and what that did to the panel."""
+        """Describe the change and its effect on the panel in one line."""
         said = {"prompt": "the instruction", "prefix": "the prefix of every text"}[self.side]
         if self.after == self.before:
             return f"{said} stays {self.before!r}: none of {self.tried} changes lowers the score of {self.panel} texts"
@@ -71,7 +71,7 @@ class SharedChange:
 def find_change(
     attack: Attack, victim: Victim, panel: Sequence[Example], *, seed: int = 0, width: int = 256
 ) -> SharedChange:
-    """Searches for the change by the attack's own candidates, constraints and search."""
+    """Search for the change with the attack's own candidates, constraints and search."""
     from malaprop.frame.runs.local import run
 
     together = attack.together
@@ -80,7 +80,7 @@ def find_change(
         raise SettingError(f"{attack.name} wants a panel of at least one text")
     judge = Judge(victim, together, panel)
     aim = Moved(bound=min(together.drop, 0.999), falls=True)
-    words = tuple(part for word in judge.kept for part in word.split())  # without them it asks for something else
+    words = tuple(part for word in judge.kept for part in word.split())  # without them the prompt has another task
     kept = (KeepWords(items=words),) if words else ()
     made = replace(attack, together=None, goal=aim, measures=(), constraints=(*attack.constraints, *kept))
     asked = StringVictim(call=judge.score, name=victim.name, answers="number", unknown=victim.unknown)
@@ -104,9 +104,9 @@ def find_change(
 
 
 class Judge:
-    """What a prompt or a prefix does to a panel: the mean score of the panel's labels, by the victim's fast path.
+    """Scores a prompt or prefix by the mean score of the panel's true labels, by the victim's fast path.
 
-    A share that rejection has counts with the labels': a text that is rejected is not broken.
+    The score of the label for rejection counts with the true label's: a rejected text is no success.
     """
 
     def __init__(self, victim: Victim, together: Together, panel: Sequence[Example]) -> None:
@@ -127,7 +127,7 @@ class Judge:
                 raise SettingError("the prompt has no instruction before its text, so there is nothing to attack in it")
 
     def score(self, strings: Sequence[str]) -> Floats:
-        """One number a string."""
+        """Return one score for each string."""
         return np.asarray([self._mean(answers) for answers in self._answers(strings)], np.float32)
 
     def _mean(self, answers: Floats) -> float:
@@ -149,7 +149,7 @@ class Judge:
 
 
 def find_prompt(victim: Victim) -> Prompted:
-    """The victim as one that has a prompt; answers kept on disk are those of another prompt, and are passed by."""
+    """Return the victim that has the prompt, without the cache on disk, whose answers are of another prompt."""
     inner = victim.inside if isinstance(victim, Paid) else victim
     if not isinstance(inner, Prompted):
         raise SettingError(f"{victim.name} has no prompt; --fields prompt is for causal: and openai: victims")
@@ -157,30 +157,30 @@ def find_prompt(victim: Victim) -> Prompted:
 
 
 def ask_with(victim: Victim, instruction: str) -> Victim:
-    """The victim under another instruction; what it is asked counts against the same limits."""
+    """Return the victim with another instruction; its queries count against the same limits."""
     made = find_prompt(victim).with_instruction(instruction)
     return Paid(made, None, victim.purse) if isinstance(victim, Paid) and victim.purse is not None else made
 
 
 def set_before(text: Text, prefix: str) -> str:
-    """What the first slot holds behind a prefix."""
+    """Return the first slot's string with a prefix before it."""
     return f"{prefix} {text.strings[0]}".strip()
 
 
 def run_together(
     attack: Attack, victim: Victim, examples: Sequence[Example], *, seed: int = 0, width: int = 256
 ) -> Iterator[Outcome]:
-    """Finds the change by the first of these examples and puts it to all of them, where nobody gave other texts."""
+    """Find the change on the first of these examples and apply it to all of them."""
     assert attack.together is not None, "asked of attacks that change all texts at once"
     if examples:
         change = find_change(attack, victim, examples[: attack.together.panel], seed=seed, width=width)
-        yield from put_change(victim, change, examples, seed=seed)
+        yield from apply_change(victim, change, examples, seed=seed)
 
 
-def put_change(
+def apply_change(
     victim: Victim, change: SharedChange, examples: Iterable[Example], *, seed: int = 0
 ) -> Iterator[Outcome]:
-    """The outcome of each example under the change; every answer is a plain and fresh one."""
+    """Yield the outcome of each example under the change; all answers come from fresh calls of `predict`."""
     changed = ask_with(victim, change.after) if change.side == "prompt" else victim
     rest = iter(examples)
     while block := list(islice(rest, _BLOCK)):
@@ -221,7 +221,7 @@ def _put(
 
 
 def _end(example: Example, change: SharedChange, ending: Ending, seed: int, seconds: float) -> Outcome:
-    """The record of one text; of a prompt, which is no field of it, what changed stands among its fields."""
+    """Return the outcome of one text; a changed prompt is shown as one more field of it."""
     prompt = change.side == "prompt"
     share = 0.0
     edits: tuple[Edit, ...] = ()
@@ -249,7 +249,7 @@ def _end(example: Example, change: SharedChange, ending: Ending, seed: int, seco
 
 
 def _aligned(change: SharedChange, table: Words) -> Text:
-    """The changed instruction in the slots of the original, where it has as many; else its words as they are."""
+    """Return the changed instruction as a `Text` with the original's slots, if their number is the same."""
     before, after = Text.of({"prompt": change.before}, table), Text.of({"prompt": change.after}, table)
     if after.slots == before.slots:
         return after

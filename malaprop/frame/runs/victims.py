@@ -1,4 +1,4 @@
-"""Victims and training with the datasets at hand: joins `models`, which reads no data, and `data`."""
+"""Load what is attacked: `victim` takes names, folders, functions and models, also behind defences."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from malaprop.frame.rooms import added
 if TYPE_CHECKING:
     from malaprop.frame.runs.defended import Method
 
-# Defences that act when a victim is asked, written NAME:SETTINGS(VICTIM) where a victim is wanted.
+# Defences that act at each query; as a victim they are written NAME:SETTINGS(VICTIM).
 WRAPPERS = Catalogue("wrapper", added("wrappers"))
-# How victims are written, and what they are.
+# The forms in which a victim can be written, and what each means.
 WRITTEN = {
     "FOLDER": "a model that malaprop train wrote, or a transformers classifier",
     "NAME": "a model of the zoo, trained first if need be: malaprop list models",
@@ -37,8 +37,8 @@ WRITTEN = {
     "DEFENCE(VICTIM)": "a victim behind a defence: malaprop list defences",
     "FILE.toml": "a victim behind defences with their settings, a [[wrap]] table each",
 }
-# What makes the victim of such a spec, given a function that finds the one inside: for the defences above a function of
-# a higher layer, so it is named as text; for others, plug-ins may bring their own under the name that is typed.
+# Makers of such victims, given a function that loads the inner one: `wrap.defend` for the defences above, named as text
+# because it imports this module; a plug-in may register others under the name that is typed.
 _DEFEND = Catalogue("layer", {"defend": "malaprop.frame.runs.wrap:defend"})
 _OTHERS = Catalogue("victim", {})
 _WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
@@ -46,7 +46,7 @@ _WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """A victim as it is typed, with options that no name can hold, such as a prompt; loaded where it is asked."""
+    """A victim as it is typed, with options that a name cannot hold, such as a prompt; each worker loads it itself."""
 
     spec: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Configured:
 
 
 def behind(defence: str, victim: str) -> str:
-    """The spec of a victim behind a defence; `none` is no defence."""
+    """Return the spec of a victim behind a defence; `none` is no defence."""
     name = defence.partition(":")[0].strip()
     if name == "none":
         return victim
@@ -67,9 +67,9 @@ def behind(defence: str, victim: str) -> str:
 
 
 def device_of(asked: str) -> str:
-    """`auto` is the GPU where there is one; `$MALAPROP_GPU_PARTS` says how many processes share it."""
+    """Return the device to use; `auto` is the GPU if there is one. `$MALAPROP_GPU_PARTS` processes share it."""
     if asked == "cpu":
-        return asked  # which every machine has: no reason to load torch
+        return asked  # every machine has it, so torch need not be loaded
     if asked == "auto" and find_spec("torch") is None:
         return "cpu"
     import torch
@@ -94,7 +94,7 @@ def device_of(asked: str) -> str:
 def victim(
     thing: Any, tokenizer: Any = None, *, device: str = "auto", precision: str = "auto", **options: Any
 ) -> Victim:
-    """A victim of a function, scikit-learn pipeline, transformers model, torch module, folder or name.
+    """Return a victim made of a function, scikit-learn pipeline, transformers model, torch module, folder or name.
 
     `thing` is a function from a list of texts to scores (n, labels), an object, or a string as `--victim` takes it; a
     torch module or a transformers model comes with its tokenizer. five(BERT) is BERT behind a defence, and FILE.toml a
@@ -134,7 +134,7 @@ def defend(
 
 
 def name_labels(made: Victim, labels: Sequence[str]) -> None:
-    """Tells a function that does not name its labels what the data calls them, in the order of its scores."""
+    """Give a function that names no labels those of the data, in the order of its scores."""
     from malaprop.models.victims.strings import StringVictim
 
     while made.inside is not None:
@@ -144,9 +144,9 @@ def name_labels(made: Victim, labels: Sequence[str]) -> None:
 
 
 def assume_labels(made: Victim, labels: Sequence[str]) -> None:
-    """Tells a function or an address that names none of its labels by which names to read answers that are labels.
+    """Give a function or an address without label names those by which to read answers that are labels.
 
-    Unlike `name_labels` this is no knowledge about the victim: it changes nothing where answers are scores.
+    Unlike `name_labels` this changes nothing if answers are scores.
     """
     from malaprop.data.matching import are_numbers
     from malaprop.models.victims.http import HttpVictim
@@ -163,7 +163,7 @@ def assume_labels(made: Victim, labels: Sequence[str]) -> None:
 
 
 def _maker(spec: str) -> Any:
-    """What makes the victim of NAME:SETTINGS(VICTIM); None where the spec is no such thing."""
+    """Return the maker of a victim written NAME:SETTINGS(VICTIM); None for any other spec."""
     written = _WRITTEN.fullmatch(spec.strip())
     if written is None:
         return None

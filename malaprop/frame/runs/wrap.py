@@ -1,4 +1,4 @@
-"""Defences that act when a victim is asked: typed in a line (`fuse:samples=8`, `five(fact)`), in TOML, or as values."""
+"""Defences that act at each query: typed in a line (`fuse:samples=8`, `five(fact)`), in TOML, or as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from malaprop.core.victim import Remembering, Victim
 from malaprop.frame.runs.defended import Defended, Method
 from malaprop.frame.runs.victims import WRAPPERS
 
-# Settings that go by one name: of the papers' tables what they were made with (`five:imdb`), and of `purify` its kinds.
+# One name for several settings: those of the papers' tables (`five:imdb`), and the kinds of `purify`.
 PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "five": {
         "mnli": {"words": 1, "noise": 8.14, "samples": 8, "vote": "logits"},
@@ -30,28 +30,28 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "safer": {"paper": {"sets": "nearest", "floor": 0.8, "most": 100}},
     "purify": {"spell": {"by": "spell"}, "mlm": {"by": "mlm"}},
 }
-ALONE = {"detect": "by"}  # a setting that may be given without its name, and has what stands behind it for its own
+ALONE = {"detect": "by"}  # a setting that may be given without its name, and takes all further parts of the spec
 Layer = tuple[Method, int | None]  # a defence and its seed; None: it draws anew at every ask
 _FILE = ".toml"
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
 
 
 class DefenceLayer(NamedTuple):
-    """One defence of a spec: its name and what was set."""
+    """One defence of a spec: its name and its settings as they are typed."""
 
     name: str
     settings: tuple[str, ...]
 
 
 class Spec(NamedTuple):
-    """Defences from the outermost inwards, and what stands innermost: a victim's name, or nothing."""
+    """Defences from the outermost inwards, and the innermost name: a victim's, or empty."""
 
     layers: tuple[DefenceLayer, ...]
     inner: str
 
 
 def parse(spec: str) -> Spec:
-    """`five:noise=2(fuse(X))` is five around fuse around X. What is no wrapper is a victim, or the name of one."""
+    """Parse a spec: `five:noise=2(fuse(X))` is five around fuse around X. The innermost part names a victim."""
     layers: list[DefenceLayer] = []
     rest = spec.strip()
     while (found := _LAYER.fullmatch(rest)) and found["name"] in WRAPPERS:
@@ -62,9 +62,9 @@ def parse(spec: str) -> Spec:
 
 
 def defend(spec: str, victim: Victim | None = None, *, find: Callable[[str], Victim] | None = None) -> Victim:
-    """The victim behind the defences of a spec; `none` or nothing: the victim itself.
+    """Return the victim behind the defences of a spec; for `none` or an empty spec the victim itself.
 
-    A name innermost, as `fact` in five(fact), is looked up with `find`; without one it must be missing.
+    `find` loads the innermost name, such as `fact` in five(fact); without `find` the spec must not have one.
     """
     layers, inner = parse(spec)
     if inner and find is None:
@@ -164,20 +164,20 @@ def _make_layer(name: str, given: dict[str, Any]) -> Layer:
 
 
 def draws_at_random(spec: str) -> bool:
-    """Whether the answer of a defence hangs on draws, which an attack may know of; a method that draws is not `steady`.
+    """Return whether a defence's answers depend on random draws; a method that draws nothing is `steady`.
 
-    A steady defence, and a hardened model without one, shows the plain attack all that there is to know.
+    An adaptive attack may average over draws; against a steady defence the plain attack is as strong.
     """
     return any(not getattr(read_layer(*layer)[0], "steady", False) for layer in parse(spec).layers)
 
 
 def remembers_queries(spec: str) -> bool:
-    """Whether the service in front of the model answers by what it was asked before."""
+    """Return whether a defence's answers depend on earlier queries."""
     return any(isinstance(read_layer(*layer)[0], Remembering) for layer in parse(spec).layers)
 
 
 def read_settings(name: str, settings: Iterable[str]) -> dict[str, Any]:
-    """Settings as they are typed, name=value each, or one of the names that stand for several."""
+    """Parse settings: name=value each, or a name that stands for several."""
     given: dict[str, Any] = {}
     rows, alone = PAPER.get(name, {}), ALONE.get(name)
     for part in settings:
@@ -197,7 +197,7 @@ def read_settings(name: str, settings: Iterable[str]) -> dict[str, Any]:
 
 
 def method(name: str, settings: Mapping[str, Any]) -> Method:
-    """A defence by name; settings of SWITCH, where it has one, are given beside its own, `samples` its alternatives."""
+    """Make a defence by name; one with a SWITCH takes that part's settings too, `samples` for its `alternatives`."""
     make = WRAPPERS[name]
     usual = make()
     switch = getattr(usual, "switch", None)

@@ -1,4 +1,4 @@
-"""Agreement: a folder holds one study with one set of settings. The same settings go on, others are refused by name."""
+"""A folder holds one study with one set of settings: the same settings resume it, others are refused by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOCK = ".lock"
 
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Held inside `with`, and given back by the system when the process is killed."""
+    """Lock a folder for one driver inside `with`, or raise; the system releases the lock if the process is killed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -53,12 +53,11 @@ def _take(held: int, folder: Path) -> None:
 
 
 FILE = "study.toml"
-MARKS = "content"  # the table of study.toml with a mark of each file and model folder that a setting names
+MARKS = "content"  # the table of study.toml with a hash of each file and model folder that a setting names
 _BETWEEN = re.compile(r"[(),+]|(?<=\w\w):(?!//)")
 _WEIGHTY = (".json", ".toml", ".safetensors", ".npz", ".bin", ".pt", ".onnx", ".skops", ".model", ".txt", ".vocab")
-_PART = 32 << 20  # bytes of the beginning and of the end of a file that are marked, with its size
-# Settings under another value of which a study is as finished as before: --precision is not among them, for a victim
-# in bf16 has a fingerprint of its own.
+_PART = 32 << 20  # so many bytes of a file's beginning and end are hashed, with its size
+# Settings that do not decide whether a study is finished. --precision does: a victim in bf16 has its own fingerprint.
 _UNSAID = ("out", "resume")
 _INDIFFERENT = {one.name for group in (RunOptions, OutputOptions, BudgetOptions) for one in options(group)} - {
     "precision"
@@ -67,10 +66,10 @@ _INDIFFERENT = {one.name for group in (RunOptions, OutputOptions, BudgetOptions)
 
 @contextmanager
 def agree(study: Study, root: Path) -> Iterator[bool]:
-    """Writes study.toml, unless the folder holds a study of other settings; whether all settings are as they were.
+    """Write study.toml, or raise if the folder holds a study of other settings; give whether all settings are the same.
 
-    It goes again where the study fails before it leaves anything, or is refused runs that the folder held before it:
-    the next one may have other settings. One that was there is left as it was where what the folder holds refuses the
+    If the study fails before it writes a result, or the folder's older runs refuse it, a new study.toml is removed, so
+    that the next study may have other settings. An older study.toml is restored if the folder's results refuse the new
     settings.
     """
     from malaprop.core.files import write_whole
@@ -88,7 +87,7 @@ def agree(study: Study, root: Path) -> Iterator[bool]:
     elif not (root / FILE).is_file():
         _refuse_strange(root)
     new, held = before is None, {one.name for one in root.iterdir()}
-    others = new and next(root.rglob(RUN_FILE), None) is not None  # runs of a time before studies, or of no study
+    others = new and next(root.rglob(RUN_FILE), None) is not None  # runs that no study wrote
     write_whole(path, to_toml({"command": study.command, **said, MARKS: marks}))
     try:
         yield same
@@ -103,7 +102,7 @@ def agree(study: Study, root: Path) -> Iterator[bool]:
 
 
 def _decisive(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings on which it depends whether a study is finished, from what study.toml says."""
+    """Return the settings of study.toml that decide whether a study is finished."""
     return {
         name: _unify(value)
         for name, value in said.items()
@@ -112,7 +111,7 @@ def _decisive(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_strange(root: Path) -> None:
-    """Refuses a folder with files that no command of ours wrote: results would lie among them."""
+    """Raise if a folder holds files that no malaprop command wrote."""
     from malaprop.frame.records.folder_contents import list_contents
 
     odd = sorted(one.name for one in root.iterdir() if not one.name.startswith(".") and one.name != LOG)
@@ -124,7 +123,7 @@ def _refuse_strange(root: Path) -> None:
 
 
 def _refuse_other(root: Path, study: Study, marks: Mapping[str, str], theirs: Mapping[str, Any]) -> None:
-    """Names the first setting that differs; of a table of settings the one in it."""
+    """Raise for the first lasting setting, or marked file, that differs from those of the folder's study."""
     ours, kept = {"command": study.command, **lasting(study)}, lasting_names(study)
     growing = {option.name for option in options(type(study)) if option.grows}
     for name in ("command", *kept):
@@ -149,16 +148,16 @@ def _refuse_other(root: Path, study: Study, marks: Mapping[str, str], theirs: Ma
 
 
 def _unify(value: Any) -> Any:
-    """A setting to compare: of a file or folder its whole path, so that models/x is ./models/x."""
+    """Return a setting for comparison: files and folders become real paths, so that models/x equals ./models/x."""
     if isinstance(value, list):
         return [_unify(one) for one in value]
     if isinstance(value, str) and value and os.path.exists(place := os.path.expanduser(value)):
-        return os.path.realpath(place)  # unlike Path these take any text for a name
+        return os.path.realpath(place)  # os.path, because Path raises for some texts
     return value
 
 
 def _mark_files(study: Study, root: Path) -> dict[str, str]:
-    """A mark of each file and each folder of a model that a setting names, which changes with what it holds."""
+    """Return a hash of the contents of each file and model folder that a setting names."""
     found = {}
     for name, value in flat(study).items():
         if name not in _INDIFFERENT:
@@ -169,7 +168,7 @@ def _mark_files(study: Study, root: Path) -> dict[str, str]:
 
 
 def _read_places(value: Any) -> Iterator[str]:
-    """What may be paths in a setting: all of it, and the parts of models in models, as in five(models/mine)."""
+    """Yield what may be a path in a setting: all of it, and parts such as models/mine in five(models/mine)."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -181,7 +180,7 @@ def _read_places(value: Any) -> Iterator[str]:
 
 
 def _mark(path: Path, root: Path) -> str | None:
-    """The mark; None of what is no file, and of a folder that holds no model or no records."""
+    """Return the hash of a file or folder; None for no file, and for a folder without a model or records."""
     try:
         if path.is_file():
             files = [path]
@@ -199,6 +198,6 @@ def _mark(path: Path, root: Path) -> str | None:
                 if size > _PART:
                     file.seek(max(_PART, size - _PART))
                     digest.update(file.read(_PART))
-    except (OSError, ValueError):  # a text that no path can be, or a file that nobody may read
+    except (OSError, ValueError):  # a text that cannot be a path, or an unreadable file
         return None
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Victims under attack: what attack and audit share. Options, the look at a victim before it is attacked, its runs."""
+"""What the commands attack and audit share: options of attacks, the task that checks a victim, and its runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What holds for every attack of a command."""
+    """The settings for every attack of a command: budget, goal, measures, kept words, quality, cache, width."""
 
     budget: int | None = opt(None, min=1)
     goal: Any = opt(
@@ -58,7 +58,7 @@ class Conditions:
     width: int = width_option()
 
     def check(self, where: RunOptions, *attacks: Attack) -> None:
-        """Raises for options that do not go together, and for measures that cannot be taken on this machine."""
+        """Raise for options that exclude each other, and for measures that this machine cannot compute."""
         from malaprop.assets.measures import check_measures
         from malaprop.attacks.quality import check_quality
 
@@ -69,7 +69,7 @@ class Conditions:
             check_measures(attack.measures, encoder=attack.encoder)
 
     def apply(self, attack: Attack) -> Attack:
-        """The attack under these conditions."""
+        """Return the attack with these settings applied."""
         from malaprop.attacks.quality import check_quality, tighten
         from malaprop.frame.runs.make_attack import goal, protect
 
@@ -78,14 +78,14 @@ class Conditions:
         made = tighten(attack) if self.quality == "strict" else attack
         return protect(made, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
 
-    def open(self, desk: WorkerContext, thing: Any) -> Victim:
-        """The victim, with its answers kept where that is asked for."""
-        return desk.victim(thing, self.cache)
+    def open(self, context: WorkerContext, thing: Any) -> Victim:
+        """Load the victim; its answers are kept in the cache file if there is one."""
+        return context.victim(thing, self.cache)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VictimChecked:
-    """What is known of a victim before it is attacked; `cut` is a line on texts that it does not read to their end."""
+    """A loaded and checked victim's description; `cut` is a line on texts that it truncates."""
 
     about: About
     cut: str = ""
@@ -93,7 +93,7 @@ class VictimChecked:
 
 @dataclass(frozen=True, kw_only=True)
 class DataReading:
-    """The examples of a command, read once and by the driver alone; a worker that is sent this finds none in it."""
+    """The examples of a command. Only the driver reads them, once; pickled for a worker, this holds none."""
 
     selection: Selection
     victims: tuple[Any, ...] = ()
@@ -108,23 +108,23 @@ class DataReading:
         return self.selection.examples(self.victims, trains=self.trains)
 
     def some(self, inputs: Inputs) -> Inputs:
-        """The first texts, by which a victim is looked at."""
+        """Return the first texts, with which a victim is checked."""
         from malaprop.frame.runs.cautions import MOST
 
         del inputs
         return {"texts": list(islice(self.examples, MOST))}
 
     def first(self, look: str, most: int | None, inputs: Inputs) -> Inputs:
-        """The texts that are asked as they stand: all, or as many of the first as a limit allows."""
+        """Return the texts to ask unchanged: all of them, or the first `most`."""
         return {"texts": list(islice(self.match(look, inputs), most))}
 
     def match(self, look: str, inputs: Inputs) -> Examples:
-        """The examples with their labels numbered as the victim of this look numbers them."""
+        """Return the examples with labels numbered as the victim of the task `look` numbers them."""
         from malaprop.data.matching import agree, are_numbers, describe_match
 
         if look not in self._matched:
             about, asked = inputs[look].about, self.selection
-            typed = isinstance(asked.data, str)  # of values of Python, labels that are numbers are the victim's own
+            typed = isinstance(asked.data, str)  # in Python values, numeric labels are the victim's own numbers
             plain = not typed and not asked.labels and are_numbers(self.examples.labels)
             found = self.examples if plain else agree(self.examples, about)
             said = describe_match(found, about)
@@ -132,12 +132,12 @@ class DataReading:
         return self._matched[look]
 
     def open(self, look: str, inputs: Inputs) -> Examples:
-        """As `match`, with what makes the figures of this attack doubtful among the notes."""
+        """Return the examples as `match` does, with the warnings about this attack among their notes."""
         found = self.match(look, inputs)
         return replace(found, notes=(*found.notes, *inputs["doubts"]))  # type: ignore[type-var]
 
     def doubt(self, attack: Attack, look: str, inputs: Inputs) -> Inputs:
-        """What makes the figures of this attack doubtful before it begins."""
+        """Return warnings about this attack on these texts: truncated, not English, or without spaces."""
         from malaprop.frame.runs.cautions import describe_languages, describe_long_words
 
         texts = self.match(look, inputs)
@@ -146,61 +146,61 @@ class DataReading:
 
 
 def check_victim(
-    conditions: Conditions, attacks: Sequence[Attack], desk: WorkerContext, inputs: Inputs
+    conditions: Conditions, attacks: Sequence[Attack], context: WorkerContext, inputs: Inputs
 ) -> Iterator[VictimChecked]:
-    """Loads a victim where it will be attacked, and says what it is; refuses attacks that it cannot be put under."""
+    """Load a victim where it will be attacked and describe it; raise if an attack needs what it does not offer."""
     from malaprop.core.capability import check
     from malaprop.core.victim import About
     from malaprop.data.matching import count_labels
     from malaprop.frame.runs.cautions import describe_cut
 
-    victim, some = conditions.open(desk, inputs["victim"]), inputs["texts"]
+    victim, some = conditions.open(context, inputs["victim"]), inputs["texts"]
     for attack in attacks:
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
     about = About.of(victim)
     if about.labels is None:
-        probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # a text that harms nobody
+        probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # no text of the user is sent
         about = replace(about, labels=count_labels(victim, probe))
     yield VictimChecked(about=about, cut=describe_cut(victim, some))
 
 
-def ask_all(conditions: Conditions, desk: WorkerContext, inputs: Inputs) -> Iterator[CleanAnswer]:
-    """What the victim answers for all texts as they stand, without those that an earlier attempt has asked."""
+def ask_all(conditions: Conditions, context: WorkerContext, inputs: Inputs) -> Iterator[CleanAnswer]:
+    """Yield the victim's answers for all unchanged texts, without those that an earlier attempt has asked."""
     from malaprop.core.score import winner
     from malaprop.frame.records.clean import CleanAnswer, check_same, mark_text
     from malaprop.frame.runs.local import ask_clean
 
-    victim, texts = conditions.open(desk, inputs["victim"]), inputs["texts"]
+    victim, texts = conditions.open(context, inputs["victim"]), inputs["texts"]
     marks = {one.id: mark_text(victim.fingerprint or victim.name, one.fields) for one in texts}
-    check_same(desk.before, marks)
-    done = {row.id for row in desk.before}
+    check_same(context.before, marks)
+    done = {row.id for row in context.before}
     left = (one for one in texts if one.id not in done)
-    for one, row in ask_clean(victim, left, services=desk.services(victim)):
+    for one, row in ask_clean(victim, left, services=context.services(victim)):
         right = winner(row) == one.label if len(row) > 1 else None
         yield CleanAnswer(id=one.id, text=marks[one.id], scores=tuple(row.tolist()), right=right)
 
 
 def run_attack(
-    conditions: Conditions, attack: Attack, seed: int, clean: str, desk: WorkerContext, inputs: Inputs, share: Share
+    conditions: Conditions, attack: Attack, seed: int, clean: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
-    """One attack on a share of the examples, and what the victim's answers turned out to be.
+    """Attack a share of the examples; yield the run's description, its outcomes and the victim's notes.
 
-    `clean` names the task that asked for all texts as they stand; empty where there is none.
+    `clean` names the task that asked for all unchanged texts; empty if there is none.
     """
     from malaprop.frame.records.clean import CleanAnswers
     from malaprop.frame.tasks.outputs import Note
 
-    victim = conditions.open(desk, inputs["victim"])
+    victim = conditions.open(context, inputs["victim"])
     width, doubts = conditions.width, inputs["doubts"]
-    known = desk.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
-    yield from attack_share(desk, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
+    known = context.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
+    yield from attack_share(context, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
     yield from (Note(line, once=True) for line in victim.notes)
 
 
 def check_victim_task(
     name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: DataReading, **more: Any
 ) -> Task:
-    """The look at one victim; without it nothing is worth doing."""
+    """Return the task that checks one victim; its failure ends the study."""
     from malaprop.frame.tasks.outputs import Handover
     from malaprop.frame.tasks.task import Task
 
@@ -214,9 +214,9 @@ def check_victim_task(
 def clean_task(
     place: str, look: str, victim: Any, conditions: Conditions, reading: DataReading, limits: Limits, **more: Any
 ) -> Task:
-    """The answers of one victim for all texts as they stand, before any is attacked: where a limit may end the run.
+    """Return the task that asks one victim for all unchanged texts first, for runs that a spending limit may end.
 
-    They take at most half of the queries, so that some are left for attacks.
+    It takes at most half of the allowed queries, so that some are left for attacks.
     """
     from malaprop.frame.records.clean import FILE, CleanAnswer
     from malaprop.frame.tasks.outputs import GrowingFile
@@ -234,7 +234,7 @@ def run_task(
     name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, *,
     clean: str = "", after: tuple[str, ...] = (), **more: Any,
 ) -> Task:  # fmt: skip
-    """One attack on one victim, which `look` has looked at, in a run folder; `clean` names the task of `clean_task`."""
+    """Return the task of one attack on the victim that the task `look` checked; `clean` names a `clean_task`."""
     from malaprop.frame.tasks.outputs import RunFolder
     from malaprop.frame.tasks.task import Task
 
@@ -249,7 +249,7 @@ def run_task(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigures:
-    """What one run came to; `warnings` are what was doubtful before it, and what its figures say of themselves."""
+    """The figures of one run; `doubts` are the warnings that were known before it began."""
 
     folder: Path
     victim: str
@@ -261,12 +261,12 @@ class RunFigures:
     wall: float  # seconds of the last attempt
     summary: Summary
     doubts: tuple[str, ...] = ()
-    drawn_from: int = 0  # rows, of which n were drawn
-    state: str = "done"  # budget: a spending limit ended it, and the rates are over a part
+    drawn_from: int = 0  # the number of rows of which n were sampled
+    state: str = "done"  # budget: a spending limit ended it, and rates are over the finished part
 
     @classmethod
     def of(cls, folder: Path, wall: float = 0.0) -> RunFigures:
-        """Reads the outcomes once and holds none; a run of which most examples ended in an error is refused."""
+        """Read the outcomes one by one; raise VictimError if most examples ended in an error."""
         from malaprop.frame.records.run import Run
         from malaprop.frame.records.store import iter_outcomes
         from malaprop.frame.records.summary import Totals
@@ -285,7 +285,7 @@ class RunFigures:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """As `--json` and summary.json have it."""
+        """Return the figures as `--json` and summary.json have them."""
         found = self.summary.to_dict()
         about = {name: getattr(self, name) for name in ("victim", "recipe", "data", "split", "labels")}
         state = {"state": self.state, "done": sum(self.summary.counts.values()), "wanted": self.n}
@@ -294,7 +294,7 @@ class RunFigures:
         return {**about, "wall": round(self.wall, 2), **state, **found, "warnings": warnings}
 
     def to_row(self) -> dict[str, Any]:
-        """Plain values for data frames."""
+        """Return plain values for a row of a data frame."""
         figures = self.summary
         rates = {"clean": figures.clean, "under_attack": figures.under_attack, "success": figures.success}
         return {
@@ -304,10 +304,10 @@ class RunFigures:
         }  # fmt: skip
 
     def write(self, folder: Path) -> None:
-        """Nothing: run.toml and the outcomes are the record."""
+        """Write nothing: run.toml and the outcomes are the record."""
 
     def notes(self) -> list[str]:
-        """What a user should know of these figures, a line each."""
+        """Return lines that a user should read beside these figures."""
         many = sum(self.summary.counts.values())
         wrong = list(self.summary.reasons.items())[:3]
         return [
@@ -317,7 +317,7 @@ class RunFigures:
         ]
 
     def _part(self) -> list[str]:
-        """A line where the rates are over a part of the examples."""
+        """Return a line if the rates are over a part of the examples only."""
         if not self.summary.stopped:
             return []
         open_, clean = self.summary.success.unfinished, self.summary.clean
@@ -328,14 +328,14 @@ class RunFigures:
 
 
 def read_times(root: Path) -> Mapping[str, float]:
-    """The seconds of each task, by the last line that the log has of its end."""
+    """Return the seconds of each task by the last line on its end in tasks.jsonl."""
     from malaprop.frame.tasks.events import read_log
 
     return {line["task"]: float(line["seconds"]) for line in read_log(root) if "ended" in line}
 
 
 def summary_text(folders: Sequence[Path]) -> str:
-    """The table of each victim, as wide as the terminal."""
+    """Return the table of each victim as text, as wide as the terminal."""
     from io import StringIO
 
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Spending: what a run may ask of its victims. A group of settings for every study that attacks, and its ledger."""
+"""`BudgetOptions` are the settings that limit what a run spends; `SpendingWriter` keeps what it spent on disk."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from malaprop.frame.study.settings import opt
 if TYPE_CHECKING:
     from malaprop.frame.records.spending import SpendingRecord
 
-_SHARE = 40  # times as long as the file took to write it is left alone: an attack is slowed down by 2.5% at most
-_LONGEST = 0.005  # seconds that a bill may wait, however busy the machine is
+_SHARE = 40  # a pause of so many times the last writing time follows, so an attack is slowed by at most 2.5%
+_LONGEST = 0.005  # seconds that a charge may wait to be written, however busy the machine is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetOptions:
-    """Limits over the whole run, all workers and attempts together; a folder is resumed under higher ones."""
+    """Limits on the whole run, all workers and attempts together; a folder can be resumed under higher ones."""
 
     max_queries: int | None = opt(None, min=1, free=True)
     max_tokens: int | None = opt(None, min=1, free=True)
@@ -33,7 +33,7 @@ class BudgetOptions:
     dry_run: bool = opt(False, free=True)
 
     def check(self) -> None:
-        """Raises for limits that cannot be kept."""
+        """Raise SettingError for limits that cannot be enforced."""
         for name, value in (("--max-cost", self.max_cost), ("--max-minutes", self.max_minutes)):
             if value is not None and not value > 0:
                 raise SettingError(f"{name} must be more than 0, got {value:g}")
@@ -47,8 +47,8 @@ class BudgetOptions:
             price_in=self.price_in, price_out=self.price_out,
         )  # fmt: skip
 
-    def open_ledger(self, root: Path) -> Budget | None:
-        """The ledger of a run, with what earlier attempts in its folder have spent; None where nothing is counted."""
+    def open_budget(self, root: Path) -> Budget | None:
+        """Return the budget of a run, with what earlier attempts in its folder spent; None if nothing is counted."""
         from malaprop.frame.records.spending import SpendingRecord
 
         before = SpendingRecord.read(root)
@@ -57,60 +57,60 @@ class BudgetOptions:
         return Budget(limits=self.limits, spent=before.meter, seconds=before.seconds, ended=before.examples)
 
 
-class Bookkeeper:
-    """Writes what is spent beside the results while a study runs, so that a kill loses no more than is on its way.
+class SpendingWriter:
+    """Writes what is spent to spending.json while a study runs, so that a kill loses at most the charges in flight.
 
-    A bill is written before it is answered, unless the last one was written just before: then a thread writes it a few
-    milliseconds later, together with those that came meanwhile. Inside the block the file is overwritten in place, by
-    one call of the system, which a kill does not cut: a new file each time would take a hundred times as long.
+    A charge is written before it is answered. If another was written just before, a thread writes it a few milliseconds
+    later, together with those that came in between. Inside `with` the file is overwritten in place by one system call,
+    which a kill does not interrupt: a new file each time would take a hundred times as long.
     """
 
-    def __init__(self, ledger: Budget, root: Path) -> None:
-        self.ledger, self.root = ledger, root
+    def __init__(self, budget: Budget, root: Path) -> None:
+        self.budget, self.root = budget, root
         self._lock, self._late, self._ended = Lock(), Event(), False
-        self._next = 0.0  # when the file may be written again
-        self._known: object = None  # what was written last
+        self._next = 0.0  # the file is not written again before this time
+        self._known: object = None  # the counts that were written last
         self._thread: Thread | None = None
         self._file = -1
         self._size = 0  # of the file, which never shrinks
 
     def __call__(self) -> None:
-        """Something was drawn or settled."""
+        """Note that the budget was charged: write it now or shortly."""
         if monotonic() >= self._next:
             self._update()
         else:
             self._late.set()
 
-    def __enter__(self) -> Bookkeeper:
+    def __enter__(self) -> SpendingWriter:
         from malaprop.frame.records.kinds import kind_of
         from malaprop.frame.records.spending import SpendingRecord
 
         self.write("running")
         self._file = os.open(self.root / kind_of(SpendingRecord).file, os.O_WRONLY)
-        self.ledger.tell = self
+        self.budget.tell = self
         self._thread = Thread(target=self._write_late, name="spending", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *what: object) -> None:
-        """The last bills are written, however the study ends."""
+        """Write the last charges, however the study ends."""
         assert self._thread is not None, "entered before"
         self._ended = True
         self._late.set()
         self._thread.join()
-        self.ledger.tell = None
+        self.budget.tell = None
         os.close(self._file)
         self.write("running")
 
     def _write_late(self) -> None:
         while not self._ended:
             self._late.wait()
-            self._late.clear()  # at once: what is drawn from now on sets it again
+            self._late.clear()  # before writing: a charge that comes now sets it again
             sleep(max(0.0, self._next - monotonic()))
             self._update()
 
     def _update(self) -> None:
-        spent = self.ledger.spent
+        spent = self.budget.spent
         if (spent.queries, spent.tokens_in, spent.tokens_out) != self._known:
             self._overwrite()
 
@@ -119,7 +119,7 @@ class Bookkeeper:
 
         with self._lock:
             began = monotonic()
-            record = SpendingRecord.of(self.ledger, "running")
+            record = SpendingRecord.of(self.budget, "running")
             text = record.as_file()[1].encode()
             self._size = max(self._size, len(text))
             os.pwrite(self._file, text.ljust(self._size, b"\n"), 0)
@@ -127,9 +127,9 @@ class Bookkeeper:
             self._next = monotonic() + min(_LONGEST, _SHARE * (monotonic() - began))
 
     def write(self, state: str) -> SpendingRecord:
-        """A new file, which whoever reads it finds whole."""
+        """Write spending.json atomically with this state, and return the record."""
         from malaprop.frame.records.spending import SpendingRecord
 
-        record = SpendingRecord.of(self.ledger, state)
+        record = SpendingRecord.of(self.budget, state)
         self._size = record.write(self.root).stat().st_size
         return record

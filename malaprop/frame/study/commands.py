@@ -1,4 +1,4 @@
-"""The table of commands: their names, one line of help each, and where they are. Nothing is loaded before it is used.
+"""The table of commands: name, one line of help, and place of each. A command is imported when it is used.
 
 A command is a settings class of a study, a function that typer takes, or a typer application. Another package adds one
 with an entry point in the group `malaprop.command`, whose name is the command's: `"study mine" = "my_package:Mine"`.
@@ -33,7 +33,7 @@ ELSEWHERE = {
 
 @cache
 def plugins() -> dict[str, Command]:
-    """The commands of other packages."""
+    """Return the commands of other packages."""
     from importlib.metadata import entry_points
 
     found = entry_points(group="malaprop.command")
@@ -41,7 +41,7 @@ def plugins() -> dict[str, Command]:
 
 
 def find(name: str) -> Any:
-    """The class, function or application of a command."""
+    """Import the settings class, function or typer application of a command."""
     command = COMMANDS.get(name) or plugins().get(name)
     if command is None:
         raise unknown("command", name, COMMANDS)
@@ -49,16 +49,16 @@ def find(name: str) -> Any:
 
 
 def find_study(name: str) -> type[Study]:
-    """The settings class of a study, by the name of its command; `oneword` is short for `study oneword`."""
+    """Return the settings class of a study by its command; `oneword` is short for `study oneword`."""
     known = {**COMMANDS, **plugins()}
     found = find(name if name in known else f"study {name}" if f"study {name}" in known else name)
     if not is_dataclass(found):
-        raise SettingError(f"malaprop {name} is no study that can be run from settings yet; use the command line")
+        raise SettingError(f"malaprop {name} is not a study and cannot run from settings; use the command line")
     return found  # type: ignore[return-value]
 
 
 def who_has(option: str, group: str = "") -> list[str]:
-    """The commands of a group, or the studies among all, that have an option, for a user who gave it to another."""
+    """Return the commands of a group (without one: the studies) that have an option, to correct a user."""
     name = option.lstrip("-").replace("-", "_")
     begin = "study" if group not in GROUPS else group
     mates = [command for command in COMMANDS if command.startswith(f"{begin} ")]
@@ -71,16 +71,16 @@ def who_has(option: str, group: str = "") -> list[str]:
 
 
 def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
-    """The study of a TOML file: `command = "study oneword"`, and its settings by their names; `more` has the last word.
+    """Read a study from a TOML file: `command = "study oneword"`, then settings by name; `more` overrides them.
 
-    A study.toml in the folder that a study wrote goes on with that study. Tables group settings for the eye alone.
+    A study.toml that a study wrote to its folder resumes that study. Tables only group settings for readers.
     """
     from malaprop.frame.study.agreement import MARKS
     from malaprop.frame.study.study import FILE
     from malaprop.frame.tasks.events import LOG
 
     raw = read_toml(path)
-    raw.pop(MARKS, None)  # a mark is of what a file held then
+    raw.pop(MARKS, None)  # hashes of what files held then
     name = raw.pop("command", None)
     if not isinstance(name, str):
         raise SettingError(f'{path} does not say which study it is; begin it with command = "study oneword"')

@@ -1,4 +1,4 @@
-"""Forecast: what a run would ask and cost, from a few of its texts. `--dry-run` of commands that attack."""
+"""`--dry-run`: estimate the queries and the cost of a whole run from a few of its texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STUDENT = (12.71, 4.30, 3.18, 2.78)  # 97.5% points of Student's t with 1, 2, 3
 
 @runtime_checkable
 class Sampled(Spends, Protocol):
-    """A study whose texts are drawn by a seed, so that a few of them stand for all."""
+    """A study whose texts are sampled by a seed, so that a few of them represent all."""
 
     @property
     def reading(self) -> DataReading: ...
@@ -33,7 +33,7 @@ class Sampled(Spends, Protocol):
 
 @runtime_checkable
 class Wraps(Study, Protocol):
-    """A study whose attacks are those of another, as a check's are those of an audit."""
+    """A study that runs the attacks of another one, as a check runs those of an audit."""
 
     @property
     def inner(self) -> Study: ...
@@ -41,7 +41,7 @@ class Wraps(Study, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunForecast:
-    """One attack on one victim: queries of the whole run, with a 95% interval."""
+    """The expected queries of one attack on one victim over the whole run, with a 95% interval."""
 
     run: str
     queries: float
@@ -62,7 +62,7 @@ class RunForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """All runs together; tokens and money at the mean of the queries that were asked for it."""
+    """The expected cost of all runs together; tokens and money are at the mean of the sampled queries."""
 
     texts: int
     sampled: int
@@ -80,7 +80,7 @@ class Forecast:
         return sum(run.minutes for run in self.runs)
 
     def totals(self) -> dict[str, float | None]:
-        """Of the whole run, by what can be limited."""
+        """Return the expected totals of the whole run for everything that can be limited."""
         known = self.tokens_in is not None and self.tokens_out is not None
         tokens = (self.queries * (self.tokens_in or 0), self.queries * (self.tokens_out or 0))
         priced = known and self.spending.limits.priced
@@ -93,7 +93,7 @@ class Forecast:
         }
 
     def lines(self) -> list[str]:
-        """What to expect, in words."""
+        """Return the forecast as lines of text."""
         totals = self.totals()
         low, high = (sum(getattr(run, end) for run in self.runs) for end in ("low", "high"))
         said = [f"about {self.queries:,.0f} queries ({low:,.0f} to {high:,.0f})"]
@@ -106,7 +106,7 @@ class Forecast:
         return [*(f"{run.run}: about {run.queries:,.0f} queries" for run in self.runs), whole, *self._cut()]
 
     def _cut(self) -> list[str]:
-        """A line for each limit that would end the run before all is done."""
+        """Return a line for each limit that would end the run early."""
         limits, totals = self.spending.limits, self.totals()
         tokens = None if totals["tokens_in"] is None else totals["tokens_in"] + (totals["tokens_out"] or 0)
         asked = {
@@ -124,7 +124,7 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class DryRun:
-    """In the place of the study: what its result shows."""
+    """Stands in for the study in the `Result` of a dry run."""
 
     study: Study
 
@@ -145,7 +145,7 @@ class DryRun:
 
 
 def forecast(study: Study, listen: Iterable[Listen] = ()) -> Result:
-    """Attacks a few texts in a folder that goes, and says what all would ask; answers that are paid for are kept."""
+    """Attack a few texts in a temporary folder and extrapolate to all; answers that are paid for are kept."""
     if isinstance(study, Wraps):
         study.check()
         return forecast(study.inner, listen)
@@ -181,7 +181,7 @@ def _extrapolate(found: Result, texts: int, sampled: int, spending: BudgetOption
 
 
 def _per_query(spent: SpendingRecord | None) -> tuple[float | None, float | None]:
-    """Tokens of one query; not known where every answer was on disk already."""
+    """Return the mean tokens of one query, in and out; None if every answer was on disk already."""
     if spent is None or not spent.queries:
         return None, None
     return spent.tokens_in / spent.queries, spent.tokens_out / spent.queries

@@ -1,4 +1,4 @@
-"""The kinds of models that `malaprop train` knows: what each reads, which options it has, how it is trained."""
+"""Tables of what rooms add to training: kinds of models that `malaprop train` knows, and training methods by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ALL = "all63"
 OF_TEXTS = ("vectors", "start", "text_column", "label_column")
-BELONGS = {  # who heeds the options that not all have
+BELONGS = {  # which kinds of models have the options that not all kinds have
     "vectors": "models of words and sentences, as train LSTM-W-GloVe-1",
     "start": "transformers, as train BERT",
     "text_column": "models of labelled texts",
@@ -31,7 +31,7 @@ BELONGS = {  # who heeds the options that not all have
 
 
 class TrainingRequest(Protocol):
-    """What `malaprop train` is asked for, as far as kinds of models read it."""
+    """The settings of `malaprop train` that kinds of models read."""
 
     @property
     def spec(self) -> str: ...
@@ -47,9 +47,9 @@ class TrainingRequest(Protocol):
 class ModelKind:
     """One kind of model.
 
-    `mark` is the card in its folder, `data` what it learns from where nothing is named, `lacks` the options that it
-    does not heed, `use` what to do with the folder. `check` refuses wrong settings; `read` is done by the driver and
-    gives what `train` (asked, desk, inputs, folder) finds in its inputs.
+    `mark` is the card in its folder, `data` the default dataset, `lacks` the options that it does not have, `use` a
+    line on what to do with the folder. `check` raises for wrong settings; the driver calls `read`, whose values `train`
+    (asked, context, inputs, folder) finds in its inputs.
     """
 
     names: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class ModelKind:
     train: Callable[[TrainingRequest, WorkerContext, Inputs, Path], Any]
 
     def describe(self, card: Card) -> TrainedModel:
-        """A card as the record has it."""
+        """Convert a card to the entry of the record."""
         seconds = {"seconds": card.seconds} if card.seconds else {}
         return TrainedModel(
             name=card.name,
@@ -89,21 +89,18 @@ def _read_texts(asked: TrainingRequest) -> Inputs:
     return {"texts": asked.texts.splits()}
 
 
-def _train_texts(asked: TrainingRequest, desk: WorkerContext, inputs: Inputs, folder: Path) -> Any:
+def _train_texts(asked: TrainingRequest, context: WorkerContext, inputs: Inputs, folder: Path) -> Any:
     from malaprop.frame.study.training_tasks import train_named
 
     given = asked.beginning.given
-    return train_named(desk, asked.spec, inputs["texts"], folder, given=given, seed=asked.texts.seed)
-
-
-# --- translation models
+    return train_named(context, asked.spec, inputs["texts"], folder, given=given, seed=asked.texts.seed)
 
 
 TEXTS = ModelKind(check=_check_texts, read=_read_texts, train=_train_texts)
 
 
 def kind_of(spec: str) -> ModelKind:
-    """The kind of a model, by its name; what none has for its own is a classifier of texts."""
+    """Return the kind of a model by its name; a name of no other kind is a classifier of texts."""
     kinds = (load(place) for place in added("models").values())
     return next((kind for kind in kinds if spec.lower() in kind.names), TEXTS)
 

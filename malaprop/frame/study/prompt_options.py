@@ -1,4 +1,4 @@
-"""Prompting: how language models among the victims are asked, as options of a command."""
+"""`Prompting` holds the options for victims that are language models: prompt, worked examples, label words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NAMED = re.compile(r"(?:^|\()(?:causal|openai):")  # alone, or behind a defence
 
 
 def names_language_model(victim: Any) -> bool:
-    """Whether a victim, as it is given, is a language model that is asked with a prompt, also behind a defence."""
+    """Return whether a victim's name is a language model with a prompt, also behind a defence."""
     return isinstance(victim, str) and _NAMED.search(victim) is not None
 
 
 def split_sides(fields: str | None) -> tuple[str | None, bool, bool]:
-    """The fields of a text that may change, whether texts are attacked, and whether the prompt is (--fields prompt)."""
+    """Split --fields into the fields that may change, whether texts are attacked, and whether the prompt is."""
     names = [name.strip() for name in (fields or "").split(",") if name.strip()]
     rest = [name for name in names if name != "prompt"]
     prompt = len(rest) < len(names)
@@ -33,7 +33,7 @@ def split_sides(fields: str | None) -> tuple[str | None, bool, bool]:
 
 
 def on_prompt(attack: Attack, panel: int) -> Attack:
-    """The attack on the instruction that all texts are asked with, in place of the texts."""
+    """Return the attack on the prompt's instruction instead of the texts, judged by a panel of texts."""
     from malaprop.attacks.attack import Together
 
     return replace(attack, name=f"prompt:{attack.name}", together=Together(side="prompt", panel=panel))
@@ -41,7 +41,7 @@ def on_prompt(attack: Attack, panel: int) -> Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompting:
-    """What a language model is asked; labels and worked examples come from the data."""
+    """How a language model is asked; labels and worked examples come from the data."""
 
     prompt: str | None = opt(
         None,
@@ -71,7 +71,7 @@ class Prompting:
         return self.prompt is not None or self.shots > 0 or bool(self.label_words)
 
     def check(self, victims: Sequence[Any], fields: str | None) -> None:
-        """Refuses options that no victim has a use for, and a prompt that cannot be used, before data is read."""
+        """Raise, before data is read, for options that no victim uses and for a prompt that cannot be used."""
         others = [one for one in victims if isinstance(one, str) and not names_language_model(one)]
         if split_sides(fields)[2] and others:
             raise SettingError(f"{others[0]} has no prompt; --fields prompt is for causal: and openai: victims")
@@ -84,7 +84,7 @@ class Prompting:
             read_prompt(self.prompt)
 
     def equip(self, victim: Any, texts: Selection, examples: Examples) -> Any:
-        """The victim with the prompt, labels and worked examples that it is asked with; others stay as they are."""
+        """Return a language model with its prompt, labels and worked examples; other victims are returned unchanged."""
         if not names_language_model(victim):
             return victim
         from malaprop.frame.runs.victims import Configured
@@ -116,7 +116,7 @@ def _name_labels(examples: Examples) -> tuple[str, ...]:
 
 
 def draw_shots(texts: Selection, examples: Examples, count: int) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Worked examples of the training part, drawn by the seed, the labels in turn."""
+    """Sample worked examples from the training part by the seed, one label after the other."""
     from malaprop.data.base import draw
 
     if not isinstance(texts.data, str):

@@ -1,6 +1,6 @@
 """Studies in Python: `mp.study`, `mp.run` and `mp.report`.
 
-A study takes the settings of its command as keywords and gives a `Result`. Objects may stand where names do: a function
+A study takes the settings of its command as keywords and returns a `Result`. Objects may replace names: a function
 for a victim, a list of pairs or a frame for data.
 """
 
@@ -20,9 +20,9 @@ from malaprop.frame.study.study import Result, conduct
 
 
 def study(name: str, /, **settings: Any) -> Result:
-    """Conducts a study by its name, as `malaprop study NAME` does, with the command's options as keywords.
+    """Run a study by its name, as `malaprop study NAME` does, with the command's options as keywords.
 
-    Without `out` a temporary folder is used, which goes with the result.
+    Without `out` it uses a temporary folder, which is removed with the result.
 
         found = mp.study("oneword", models=["BiLSTM-Attention"], n=50, out="runs/oneword")
         found.show(); found.to_frame(); found.record; found.outcomes
@@ -31,9 +31,9 @@ def study(name: str, /, **settings: Any) -> Result:
 
 
 def run(file: Any, /, **settings: Any) -> Result:
-    """Conducts the study that a TOML file describes, with other settings where they are given.
+    """Run the study that a TOML file describes; keywords override its settings.
 
-    `mp.run("runs/oneword/study.toml")` goes on with what an earlier study left undone.
+    `mp.run("runs/oneword/study.toml")` resumes an earlier study.
     """
     if not isinstance(file, (str, os.PathLike)):
         came = type(file).__name__
@@ -47,7 +47,7 @@ def report(
     *,
     against: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Writes the HTML report of every run and record at or below the folders, and gives its path.
+    """Write the HTML report of every run and record at or below the folders, and return its path.
 
     `against` is a folder of runs on the same texts, as before hardening: the report says which texts newly hold and
     which newly break. Without `out` it is then called comparison.html.
@@ -64,12 +64,12 @@ def report(
 
 
 def parameters(cls: type) -> list[Option]:
-    """The settings as parameters: what is typed without a name comes first."""
+    """Return the settings in the order of parameters: those that are typed without a name come first."""
     return sorted(options(cls), key=lambda option: not (option.argument or option.placed))
 
 
 def describe(cls: type) -> str:
-    """The help of a command, as a docstring: what it does, then a line a setting."""
+    """Return a docstring from the help of a command: what it does, then a line for each setting."""
     text = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples:")[0]
     lines = [_wrap(f"{option.name}: {option.help}") for option in parameters(cls)]
     return "\n".join([text, "", "Settings:", *lines])

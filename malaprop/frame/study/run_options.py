@@ -1,6 +1,6 @@
-"""Where: which device, processes and machines a study uses. Saving: where its files go and what is printed.
+"""`RunOptions` choose the device, processes and machines of a study; `OutputOptions` its folder and what is printed.
 
-Both are groups of settings that every study holds; none of them changes a result, so all of them are `free`.
+Every study holds both groups of settings. None of them changes a result, so all of them are `free`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ TRACKERS = ("mlflow", "wandb", "tensorboard")
 
 
 def width_option(default: int = 256) -> int:
-    """The setting `width`, for studies that run attacks."""
+    """Return the setting `width`, the number of attacks side by side, for studies that run attacks."""
     made: int = opt(default, min=1, free=True)
     return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Where tasks run."""
+    """Where tasks run: device, precision, processes, and this machine or a Ray cluster."""
 
     device: str = opt("auto", free=True)
     precision: str = opt("auto", free=True)
@@ -40,34 +40,34 @@ class RunOptions:
 
     @property
     def many(self) -> int:
-        """About how many tasks are done at a time; on a cluster whose size is not known yet, eight."""
+        """The approximate number of tasks at a time; eight on a cluster, whose size is not known yet."""
         return self.jobs or (8 if self.engine == "ray" else 1)
 
     @property
     def is_cpu(self) -> bool:
-        """Whether no GPU is used, as far as this machine can tell: what is trained is then small."""
+        """Whether this machine uses no GPU; studies then train smaller models by default."""
         from malaprop.frame.runs.victims import device_of
 
         return device_of(self.device) == "cpu"
 
     def check(self) -> None:
-        """Raises for options that do not go together."""
+        """Raise SettingError for options that exclude each other."""
         if self.engine != "ray" and self.address is not None:
             raise SettingError("--address is for --engine ray; use --jobs for processes of this machine")
 
     @contextmanager
     def open_workers(
-        self, root: Path, *, quiet: bool = True, ledger: Budget | None = None, labels: Sequence[str] = ()
+        self, root: Path, *, quiet: bool = True, budget: Budget | None = None, labels: Sequence[str] = ()
     ) -> Iterator[Workers]:
-        """Those who do the tasks: this process, several, or a cluster's. They count what they ask in the ledger.
+        """Open the workers: this process, several processes or a cluster's actors. They charge queries to the budget.
 
-        `labels` are those of functions that do not name theirs.
+        `labels` names the labels of victims that name none.
         """
         from malaprop.frame.tasks.worker_context import Place
 
         self.check()
         many = self.jobs
-        limits = None if ledger is None else ledger.limits
+        limits = None if budget is None else budget.limits
         place = Place(
             root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet, limits=limits,
             labels=tuple(labels),
@@ -77,7 +77,7 @@ class RunOptions:
             from malaprop.frame.tasks.workers.ray_session import join
 
             with join(self.address, workers=many) as session:
-                yield RayCluster(session, place, workers=many, ledger=ledger)
+                yield RayCluster(session, place, workers=many, budget=budget)
             return
         from malaprop.frame.runs.victims import device_of
 
@@ -85,16 +85,16 @@ class RunOptions:
         if many is None or many == 1:
             from malaprop.frame.tasks.workers.this_process import ThisProcess
 
-            yield ThisProcess(place, ledger)
+            yield ThisProcess(place, budget)
         else:
             from malaprop.frame.tasks.workers.processes import Processes
 
-            yield Processes(many, place, ledger=ledger)
+            yield Processes(many, place, budget=budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
-    """Where a study's files go, and what is printed beside."""
+    """Where a study's files go, and what is printed."""
 
     out: Path | None = opt(
         None,

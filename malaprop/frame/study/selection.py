@@ -1,4 +1,4 @@
-"""Selection: which examples a command takes, asked in one way by all of them."""
+"""`Selection` holds the options that choose examples: dataset, part, number, seed and columns."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 PARTS = ("auto", "train", "validation", "test", "all")
 _CARDS = ("model.json", "translator.json")  # where models say what they were trained on
-_BY = {"train": "train", "validation": "held_out", "test": "test"}  # what `Splits` calls them
+_BY = {"train": "train", "validation": "held_out", "test": "test"}  # the names of parts in `Splits`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which examples: a dataset or a file, a part of it, and how many, drawn by the seed.
+    """Which examples to take: a dataset or file, a part of it, and how many, sampled by the seed.
 
     A dataset with parts of its own gives `split`. A file has none: train, validation and test are what `malaprop train`
     cuts of it, `all` is the whole file, and `auto` is `test` where one of the victims was trained on this very file
@@ -50,7 +50,7 @@ class Selection:
             raise SettingError(f"n is a number of examples, or 0 for all of them, got {self.n}")
 
     def examples(self, victims: Sequence[Any] = (), *, trains: bool = False) -> Examples:
-        """The examples, drawn by the seed.
+        """Return the examples, sampled by the seed.
 
         `victims` are named as the user types them; no model is loaded. `trains`: models are trained on this data too.
         """
@@ -58,7 +58,7 @@ class Selection:
         return self._finished(found.sample(self.n or None, self.seed))
 
     def whole(self, victims: Sequence[Any] = (), *, trains: bool = False) -> Dataset:
-        """All examples of the part, held in memory, in the order in which they lie there."""
+        """Return all examples of the part in memory, in their order."""
         from malaprop.data.base import Dataset
 
         found = self._finished(self._read(victims, trains, hold=True))
@@ -66,15 +66,15 @@ class Selection:
         return found
 
     def held(self, victims: Sequence[Any] = (), *, trains: bool = False) -> Dataset:
-        """As `examples`, held in memory."""
+        """Return the sampled examples, as `examples` does, in memory."""
         return self.whole(victims, trains=trains).sample(self.n or None, self.seed)
 
     def pairs(self, translators: Sequence[str] = ()) -> Dataset:
-        """Sources with their translations, drawn by the seed; `n` 0: all, as they lie there."""
+        """Return sources with their translations, sampled by the seed; with `n` 0 all of them, in their order."""
         return self.held(translators) if self.n else self.whole(translators)
 
     def splits(self) -> Splits:
-        """What training reads: all parts."""
+        """Return all parts, as training needs them."""
         from malaprop.training.splits import splits
 
         if not isinstance(self.data, str):
@@ -93,7 +93,7 @@ class Selection:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """What the user calls text and label."""
+        """The names of the text and label columns."""
         return {"text": self.text, "label": self.label}
 
     # --- how it is read
@@ -118,7 +118,7 @@ class Selection:
         return replace(load(self.data, split=part, text=self.text, label=self.label), part=part)
 
     def _held_out(self) -> Dataset:
-        """Of a dataset that has no part for validation: the training rows on which training chooses its model."""
+        """Return the validation part of a dataset that has none: the rows that training holds out."""
         from malaprop.data.base import load
 
         train = load(self.data, split="train", text=self.text, label=self.label)
@@ -167,7 +167,7 @@ class Selection:
         return replace(found, part="all")
 
     def _sampled(self) -> Dataset | None:
-        """The sample of a large file, where one pass gives it."""
+        """Sample a large file in one pass; None if the file is small or the sample is large."""
         from malaprop.data import sampling, stream
 
         path = Path(self.data)
@@ -176,7 +176,7 @@ class Selection:
         return sampling.sample_file(path, self.n, self.seed, text=self.text, label=self.label)
 
     def _cut(self, whole: Dataset, part: str, why: str) -> Dataset:
-        """A part of a file, as `malaprop train` cuts it."""
+        """Return a part of a file, split as `malaprop train` splits it."""
         rows = _pair_rows(whole, part) if whole.fields == ("source", "target") else self._rows(whole, part)
         if not rows:
             raise DataError(f"{whole.name} has {len(whole)} rows, none of them in its {part} part; take --split all")
@@ -194,7 +194,7 @@ class Selection:
 
 
 def _pair_rows(whole: Dataset, part: str) -> tuple[Example, ...]:
-    """A part of a file of translations: all pairs of a source are in one part."""
+    """Return a part of a file of translations; all pairs of one source are in one part."""
     from malaprop.data.tenths import tenth_of
 
     tenths = {"test": {0}, "validation": {1}, "train": set(range(2, 10))}[part]
@@ -202,7 +202,7 @@ def _pair_rows(whole: Dataset, part: str) -> tuple[Example, ...]:
 
 
 class _Once:
-    """Opens the parts of one dataset for `splits`; a file, which has none, is read once and given whole."""
+    """Opens the parts of one dataset for `splits`; a file, which has no parts, is read once."""
 
     def __init__(self, texts: Selection, whole: Dataset | None = None) -> None:
         self._texts, self._whole = texts, whole
@@ -218,7 +218,7 @@ class _Once:
 
 
 def trained_on(victims: Collection[Any]) -> Iterator[tuple[str, str]]:
-    """Each model folder among the victims, also behind defences and in ensembles, with the mark of what it learnt."""
+    """Yield each model folder among the victims, also inside defences and ensembles, with its data's fingerprint."""
     named = [os.fspath(victim) for victim in victims if isinstance(victim, (str, os.PathLike))]
     for folder in dict.fromkeys(inner for victim in named for inner in _inside(victim)):
         for card in _CARDS:
@@ -230,7 +230,7 @@ def trained_on(victims: Collection[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _inside(victim: str) -> Iterator[str]:
-    """The models that a victim is made of, by what the user typed."""
+    """Yield the names of the models inside a victim's name."""
     from malaprop.frame.runs.wrap import is_defence_file, read_defence_file
     from malaprop.models.victims.ensemble import member_specs
 

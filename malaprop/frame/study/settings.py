@@ -1,4 +1,4 @@
-"""Settings: one frozen dataclass is a command's options, the keys of its TOML file and the keywords of its function.
+"""Settings classes: one frozen dataclass gives a command's options, its TOML keys and its function's keywords.
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Count:
@@ -6,9 +6,9 @@
         where: Where = Where()
 
 A field that is itself a dataclass is a group: its fields are options of the command as if they were its own, and the
-class that holds the group may give them other defaults. Names are flat everywhere: `--device`, `device = "cpu"` in
-TOML, `device="cpu"` in Python. What several classes ask has its help and its section in `vocabulary`. This module and
-every module that holds settings load no model library and no numpy, so that `--help` is there at once.
+class that holds the group may change their defaults. Names are flat everywhere: `--device`, `device = "cpu"` in
+TOML, `device="cpu"` in Python. Options of several classes have their help and section in `vocabulary`. This module and
+every module that holds settings load no model library and no numpy, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -48,16 +48,15 @@ def opt(  # noqa: PLR0913 - users set them by name
     grows: bool = False,
     hidden: bool = False,
 ) -> Any:
-    """A field of a settings class, with what a user should know of it.
+    """Declare a field of a settings class as an option.
 
-    Without a default it has to be given; without `help` it has that of the vocabulary. `name` is the option's name
-    where it is not the field's, and `old` are names that it had, which go on working; `words` are names for values, as
-    {"all": 0}. `argument`: it is typed without a name, as SPEC in `malaprop train SPEC`; an option that may be typed
-    so, too, is called `placed` there, as RECIPE in `malaprop attack RECIPE`. `free`: a folder that holds the study may
-    be resumed under another value, for the results that are there stay right (speed, what is shown, more attacks).
-    `repeat`: the option may be given several times; of one that takes a single value that is refused. `whole`: each
-    of its values is taken as it is, commas and all. `rare`: only `--help-all` shows it. `hidden`: nothing shows it.
-    `grows`: a list that a folder may be resumed with more of.
+    Without a default it is required; without `help` it has that of the vocabulary. `name` is the option's name if it is
+    not the field's, `old` are former names that still work, `words` are names for values, such as {"all": 0}.
+    `argument`: it is typed without a name, as SPEC in `malaprop train SPEC`. `placed`: it may be typed both ways, and
+    this is its name as an argument, as RECIPE in `malaprop attack RECIPE`. `free`: the study may be resumed with
+    another value, as results on disk stay valid (speed, output, more attacks). `repeat`: the option may be given
+    several times; if it takes a single value, that is an error. `whole`: values are not split at commas. `rare`: only
+    `--help-all` shows it. `hidden`: no help shows it. `grows`: the study may be resumed with a longer list.
     """
     about = {
         "help": help,
@@ -82,12 +81,12 @@ def opt(  # noqa: PLR0913 - users set them by name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One setting as its class declares it; `group` names the fields that lead to it from the class."""
+    """One setting as its class declares it; `group` is the path of fields from the class to it."""
 
     name: str
     attribute: str  # the field's name
     kind: Any
-    default: Any  # MISSING: it has to be given
+    default: Any  # MISSING: the option is required
     group: tuple[str, ...] = ()
     help: str = ""
     min: float | None = None
@@ -106,17 +105,17 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """As it is typed and as messages name it."""
+        """The option as it is typed and as messages name it."""
         return self.name.upper() if self.argument else f"--{self.name.replace('_', '-')}"
 
     @property
     def key(self) -> str:
-        """As a parameter of a function: `from` is the field's name there, for Python has that word already."""
+        """The option's name as a Python parameter; the field's name if that is a keyword such as `from`."""
         name = self.name.replace("-", "_")
         return self.attribute if iskeyword(name) else name
 
     def read(self, value: Any) -> Any:
-        """The value in the field's own type, from the command line, a file or Python; says what is wrong with it."""
+        """Convert a value from the command line, a file or Python to the field's type, or raise SettingError."""
         if isinstance(value, str) and value.strip().lower() in self.words:
             return self.words[value.strip().lower()]
         try:
@@ -136,7 +135,7 @@ class Option:
 
 
 def core_of(kind: Any) -> Any:
-    """The type without its `| None`."""
+    """Return the type without its `| None`."""
     if get_origin(kind) in (Union, UnionType):
         inner = [one for one in get_args(kind) if one is not type(None)]
         return inner[0] if len(inner) == 1 else kind
@@ -144,12 +143,12 @@ def core_of(kind: Any) -> Any:
 
 
 def is_list(kind: Any) -> bool:
-    """Several values, separated by commas on the command line."""
+    """Return whether the type is a list of values, separated by commas on the command line."""
     return get_origin(core_of(kind)) is tuple
 
 
 def is_table(kind: Any) -> bool:
-    """Names with values: `--set name=value`, which may be repeated."""
+    """Return whether the type is a table: `--set name=value`, which may be repeated."""
     return get_origin(core_of(kind)) is Mapping
 
 
@@ -196,7 +195,7 @@ def _number(value: Any, kind: type, flag: str) -> Any:
 
 
 def options(cls: type) -> tuple[Option, ...]:
-    """Every setting of a class, its groups' settings among them, with the defaults that the class gives."""
+    """Return every setting of a class, including those of its groups, with the defaults that the class gives."""
     found = tuple(_options(cls, None, ()))
     names = [option.name for option in found]
     assert len(set(names)) == len(names), f"{cls.__name__} has two settings of one name: {sorted(names)}"
@@ -204,7 +203,7 @@ def options(cls: type) -> tuple[Option, ...]:
 
 
 def _options(cls: type, given: Any, group: tuple[str, ...], free: bool = False) -> Iterator[Option]:
-    """`given` is a group as the class above has it, with defaults of its own; of a `free` group all options are."""
+    """Yield the settings of a class; `given` is a group with the defaults of the class that holds it."""
     hints = get_type_hints(cls)
     for one in fields(cls):
         kind = hints[one.name]
@@ -227,14 +226,14 @@ def _default(one: Field[Any]) -> Any:
 
 
 def known_names(cls: type) -> dict[str, Option]:
-    """Every name by which a setting may be given: its own, its old ones and its field's."""
+    """Return the settings by every name that works: their own, former ones and the fields'."""
     known = {option.name.replace("-", "_"): option for option in options(cls)}
     more = {name: option for option in known.values() for name in (*option.old, option.attribute, option.placed)}
     return {name: option for name, option in more.items() if name} | known
 
 
 def rename(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values by the names that settings have today; one that is given by two names is refused where they differ."""
+    """Return the values by the present names of settings; raise if two names of one setting have different values."""
     known = known_names(cls)
     made: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -256,7 +255,7 @@ def _spell(option: Option, name: str) -> str:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Whether two values are one; frames and arrays of Python do not say so in one word, and are one if identical."""
+    """Return whether two values are equal; data frames and arrays, whose == is no bool, only if identical."""
     try:
         return left is right or bool(left == right)
     except (TypeError, ValueError):
@@ -264,7 +263,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def build(cls: type[Made], values: Mapping[str, Any]) -> Made:
-    """The settings with these values by their flat names; a name that the class does not have is refused."""
+    """Make the settings from values by flat name; raise for unknown names and missing values."""
     known = {option.name: option for option in options(cls)}
     read: dict[tuple[str, ...], Any] = {}
     for name, value in rename(cls, values).items():
@@ -290,7 +289,7 @@ def _make(cls: type[Made], read: Mapping[tuple[str, ...], Any], group: tuple[str
 
 
 def flat(settings: Any) -> dict[str, Any]:
-    """The settings by their flat names, as `build` takes them."""
+    """Return the settings by flat name, as `build` takes them."""
     out: dict[str, Any] = {}
     for option in options(type(settings)):
         holder = settings
@@ -301,18 +300,18 @@ def flat(settings: Any) -> dict[str, Any]:
 
 
 def lasting_names(settings: Any) -> tuple[str, ...]:
-    """The settings that a folder holds to: those that are not `free`."""
+    """Return the names of the settings that must not change when a study is resumed: those that are not `free`."""
     return tuple(option.name for option in options(type(settings)) if not option.free)
 
 
 def lasting(settings: Any) -> dict[str, Any]:
-    """What a folder holds to, as plain values; what is None is left out."""
+    """Return the settings that must not change when a study is resumed, as plain values without None."""
     held = lasting_names(settings)
     return {name: show(value) for name, value in flat(settings).items() if name in held and value is not None}
 
 
 def show(value: Any) -> Any:
-    """A value as TOML has it; of an object, which only Python can give, its name in angle brackets."""
+    """Return a value as TOML has it; an object from Python becomes its name in angle brackets."""
     if isinstance(value, (list, tuple)):
         return [show(one) for one in value]
     if isinstance(value, (str, int, float, Mapping, os.PathLike)):
@@ -321,7 +320,7 @@ def show(value: Any) -> Any:
 
 
 def word(value: Any) -> str:
-    """A value as it would be typed."""
+    """Return a value as it would be typed."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(word, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

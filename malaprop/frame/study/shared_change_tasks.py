@@ -1,4 +1,4 @@
-"""Tasks of attacks that make one change for all texts: it is found on a panel of other texts, then put to these."""
+"""Tasks of attacks that make one change for all texts: search it on a panel of other texts, then apply it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def attack_tasks(
     name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, **more: Any
 ) -> Iterator[Task]:
-    """The run of one attack on one victim; of one that changes all texts at once, the search before it.
+    """Yield the tasks of one attack on one victim: its run and, for a change shared by all texts, a search before it.
 
-    The search leaves its change in NAME.change.json.
+    The search writes its change to NAME.change.json.
     """
     if attack.together is None:
         yield run_task(name, look, attack, victim, conditions, reading, **more)
@@ -49,7 +49,7 @@ def attack_tasks(
 
 
 def read_panel(attack: Attack, look: str, reading: DataReading, inputs: Inputs) -> Inputs:
-    """Texts of the training part, drawn by the seed, with their labels numbered as the victim's."""
+    """Sample the panel from the training part by the seed, with labels numbered as the victim's."""
     from malaprop.data.matching import agree
 
     assert attack.together is not None
@@ -63,30 +63,30 @@ def read_panel(attack: Attack, look: str, reading: DataReading, inputs: Inputs) 
 
 
 def find(
-    conditions: Conditions, attack: Attack, seed: int, desk: WorkerContext, inputs: Inputs
+    conditions: Conditions, attack: Attack, seed: int, context: WorkerContext, inputs: Inputs
 ) -> Iterator[SharedChange]:
-    """Searches for the change where the victim is."""
+    """Search for the change in the worker that holds the victim."""
     from malaprop.frame.runs.shared_change import find_change
 
-    victim = conditions.open(desk, inputs["victim"])
+    victim = conditions.open(context, inputs["victim"])
     yield find_change(attack, victim, inputs["panel"], seed=seed, width=conditions.width)
 
 
 def put(
-    conditions: Conditions, attack: Attack, seed: int, search: str, desk: WorkerContext, inputs: Inputs, share: Share
+    conditions: Conditions, attack: Attack, seed: int, search: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
-    """A share of the examples under the change."""
+    """Apply the change to a share of the examples."""
     from malaprop.core.victim import About
     from malaprop.frame.runs.folder import describe
-    from malaprop.frame.runs.shared_change import put_change
+    from malaprop.frame.runs.shared_change import apply_change
     from malaprop.frame.tasks.outputs import Note
 
-    victim, change = conditions.open(desk, inputs["victim"]), inputs[search]
+    victim, change = conditions.open(context, inputs["victim"]), inputs[search]
     if (change.victim, change.recipe) != (victim.fingerprint or victim.name, attack.name):
         raise RecordError(f"{search}.json is of {change.recipe} on another victim or prompt; choose another --out")
     notes = (*inputs["doubts"], change.describe())
     about = About.of(victim)
     yield describe(attack, about, share.whole, seed=seed, width=conditions.width, notes=notes)
-    yield from put_change(victim, change, share.items, seed=seed)
+    yield from apply_change(victim, change, share.items, seed=seed)
     yield Note(change.describe())
     yield from (Note(line, once=True) for line in victim.notes)

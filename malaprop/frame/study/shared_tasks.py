@@ -1,4 +1,4 @@
-"""What several studies share: names of models, tasks that train and examine them, and the run of one attack."""
+"""Helpers of several studies: names of models, the texts that a model classifies correctly, the run of one attack."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.zoo.training import Epoch
 
-BLOCK = 512  # texts that a model is asked about at a time
+BLOCK = 512  # texts in one query
 
 
 def name_models(specs: Sequence[Any], option: str = "--victim") -> dict[str, Any]:
-    """A name for each model, fit for a folder and distinct, and what was asked for by it."""
+    """Return the models by distinct names that are fit for folders."""
     out: dict[str, Any] = {}
     for spec in specs:
         name = slug(_name(spec))
@@ -39,7 +39,7 @@ def name_models(specs: Sequence[Any], option: str = "--victim") -> dict[str, Any
 
 
 def _name(spec: Any) -> str:
-    """What a model is called: of a folder its own name, of an object of Python what it calls itself."""
+    """Return a model's name: a folder's last part, or a Python object's `name` or `__name__`."""
     if isinstance(spec, (str, os.PathLike)):
         return Path(spec).name if Path(spec).is_dir() else os.fspath(spec)
     found = getattr(spec, "name", None) or getattr(spec, "__name__", None)
@@ -47,20 +47,20 @@ def _name(spec: Any) -> str:
 
 
 def slug(name: str) -> str:
-    """A name that can be a folder's, and a part of an address: a # would end it there."""
+    """Return a name that is fit for a folder and for a URL, in which a # would end the path."""
     kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
     return kept[-60:] or "unnamed"
 
 
 def is_trained_here(spec: Any) -> bool:
-    """Whether a model is a name of the zoo, which a study trains, and no folder."""
+    """Return whether a model is a zoo name, which a study trains itself, and not a folder."""
     from malaprop.zoo.names import is_name
 
     return isinstance(spec, str) and is_name(spec) and not Path(spec).is_dir()
 
 
 def settings_of(spec: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the settings of training those that this model has."""
+    """Return those of the training settings that this model has."""
     from malaprop.zoo.names import parse
     from malaprop.zoo.train import check_settings
 
@@ -75,13 +75,13 @@ def settings_of(spec: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def epoch_line(epoch: Epoch) -> str:
-    """One epoch of training, in a line."""
+    """Describe one epoch of training in a line."""
     return f"epoch {epoch.number}: loss {epoch.loss:.3f}, right on {epoch.accuracy:.1%}, {epoch.seconds:.0f} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectTexts:
-    """Which texts a model answers correctly, what it calls its labels, and what it offers to attacks."""
+    """Which texts a model classifies correctly, its label names, and what it offers to attacks."""
 
     name: str
     labels: int | None
@@ -93,7 +93,7 @@ class CorrectTexts:
 
 
 def find_correct_texts(victim: Victim, data: Examples) -> CorrectTexts:
-    """Puts all texts to a model."""
+    """Ask a model for all texts and compare its labels with theirs."""
     from malaprop.core.score import winners
     from malaprop.data.matching import agree
     from malaprop.frame.runs.victims import assume_labels
@@ -117,12 +117,12 @@ def find_correct_texts(victim: Victim, data: Examples) -> CorrectTexts:
 
 
 def attack_share(
-    desk: WorkerContext, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int,
+    context: WorkerContext, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int,
     notes: Sequence[str] = (), clean: CleanAnswers | None = None,
 ) -> Iterator[Any]:  # fmt: skip
-    """The pieces of a run folder: what is run, with what makes it doubtful, then the outcome of each example.
+    """Attack a share of the examples: yield the `Run` with its warnings (`notes`), then each outcome.
 
-    `clean` are the victim's answers for the examples as they stand, where these were asked before all attacks.
+    `clean` holds the victim's answers for the unchanged examples, if they were asked before all attacks.
     """
     from malaprop.core.victim import About
     from malaprop.frame.runs.folder import describe
@@ -133,14 +133,14 @@ def attack_share(
     attack = attack.for_labels(share.whole.labels)
     about = describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
     yield about if clean is None else replace(about, clean=clean.counts)
-    services, known = desk.services(victim), {} if clean is None else clean.scores
+    services, known = context.services(victim), {} if clean is None else clean.scores
     for outcome in run(attack, victim, share.items, seed=seed, width=width, services=services, known=known):
-        if desk.purse is not None:
-            desk.purse.end()
+        if context.budget_client is not None:
+            context.budget_client.end()
         yield outcome
 
 
 def describe_errors(run: Sequence[Outcome]) -> str:
-    """How many texts of a run ended in an error, and the reason that most of them have; empty where none did."""
+    """Describe how many texts of a run ended in an error, with the commonest reason; empty if none did."""
     reasons = Counter(one.reason or "no reason given" for one in run if one.status == "error")
     return f"{reasons.total()} of {len(run)} texts ended in an error: {reasons.most_common(1)[0][0]}" if reasons else ""

@@ -1,4 +1,4 @@
-"""Study: settings that say which tasks there are and what their outputs add up to; `conduct` does the rest."""
+"""A study is a settings class that plans tasks and gathers their outputs into a record; `conduct` runs it."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from malaprop.frame.records.outcome import Outcome, Outcomes
     from malaprop.frame.records.spending import SpendingRecord
     from malaprop.frame.study.budget_options import BudgetOptions
-    from malaprop.frame.tasks.events import Happening, Listen
+    from malaprop.frame.tasks.events import Listen, StudyEvent
     from malaprop.frame.tasks.executor import Execution
     from malaprop.frame.tasks.task import Plan, Task
 
 FILE = "study.toml"
-_EVERY = 2.0  # seconds between two records of a study that is under way
+_EVERY = 2.0  # seconds between two interim records of a running study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A record as people and programs want it.
+    """A record prepared for users: rows, a summary for `--json`, files, lines to print, and the exit code.
 
-    `rows` are plain values for data frames, `summary` is what `--json` says beside the command and its folders, `files`
-    are written beside the record. What is printed is what `text` gives, else the `terminal` of the section that shows
-    the record in a report. `notes` are said to whoever watches, `troubles` to everybody, and `last` at the end. Where
-    something `failed`, that is said, and the command's exit code is 1.
+    `rows` are plain values for data frames, `summary` is what `--json` prints beside the command and its folders, and
+    `files` are written beside the record. The command prints what `text` returns, else what the report section's
+    `terminal` returns. It prints `notes` unless --quiet is given, `troubles` always, and `last` at the end. If `failed`
+    is set, the command prints it and exits with code 1.
     """
 
     rows: Sequence[Mapping[str, Any]] = ()
@@ -51,17 +51,17 @@ class View:
     troubles: Sequence[str] = ()
     last: str = ""
     failed: str = ""
-    code: int = 0  # of a command that ended as it should, where its finding has an exit code of its own
-    markdown: str = ""  # a page for the summary of a job of continuous integration
-    annotations: Sequence[tuple[str, str, str]] = ()  # level, title and message, for the same
-    report: bool = True  # an HTML report is written with the record
-    kept: bool = True  # there is a folder to name
+    code: int = 0  # the exit code of a finding, such as a failed check, of a command that worked
+    markdown: str = ""  # the summary page of a CI job
+    annotations: Sequence[tuple[str, str, str]] = ()  # level, title and message for the CI job
+    report: bool = True  # write an HTML report with the record
+    kept: bool = True  # the results stay in a folder, which the command prints
 
 
 class Study(Protocol):
-    """A frozen dataclass of settings. Nothing in it knows of processes, of files that are written, or of options.
+    """The protocol of a study, a frozen dataclass of settings that knows neither processes nor written files.
 
-    `plan`, `gather` and `view` import what they need inside, so that the options are known without a model library.
+    `plan`, `gather` and `view` import what they need inside, so that `--help` loads no model library.
     """
 
     command: ClassVar[str]  # as it is typed: "study oneword"
@@ -73,19 +73,20 @@ class Study(Protocol):
     def saving(self) -> OutputOptions: ...
 
     def check(self) -> None:
-        """Raises what can be known before anything is loaded."""
+        """Raise for every wrong setting that can be found before data or models are loaded."""
 
     def plan(self) -> Iterable[Task]:
-        """The tasks, each behind those it comes after."""
+        """Return the tasks, each behind those it depends on."""
 
     def gather(self, root: Path) -> Any:
-        """The record, from what lies in the folder alone."""
+        """Return the record, read from the study's folder alone."""
 
-    def view(self, record: Any) -> View: ...
+    def view(self, record: Any) -> View:
+        """Return the record prepared for users."""
 
 
 class TemporaryFolder:
-    """A folder that goes when nobody holds this any more."""
+    """A temporary folder that is removed when this object is garbage-collected."""
 
     def __init__(self) -> None:
         self.path = Path(mkdtemp(prefix="malaprop-"))
@@ -94,7 +95,7 @@ class TemporaryFolder:
 
 @runtime_checkable
 class Spends(Study, Protocol):
-    """A study that asks victims, and can be told how much of that it may do."""
+    """A study that asks victims and takes limits on that."""
 
     @property
     def spending(self) -> BudgetOptions: ...
@@ -102,37 +103,37 @@ class Spends(Study, Protocol):
 
 @runtime_checkable
 class Growing(Study, Protocol):
-    """A study whose record can be made of a part of its results: one that is killed can be reported all the same."""
+    """A study whose record can be made from a part of its results, for example after a kill."""
 
     def gather_part(self, root: Path) -> Any:
-        """The record over what there is by now; None while nothing can be said."""
+        """Return the record of the results so far; None if there are too few."""
 
 
 @runtime_checkable
 class Outlined(Study, Protocol):
-    """A study that can show what it would do."""
+    """A study that can print its plan instead of running."""
 
     def outline(self) -> View | None:
-        """What is shown in its place; None where it is to be conducted."""
+        """Return the plan to print; None if the study is to run."""
 
 
 @dataclass(slots=True)
-class Interim:
-    """Writes the record of a growing study every few seconds, after a piece that is on disk."""
+class InterimWriter:
+    """A listener that writes the record of a growing study every few seconds, after a written piece."""
 
     study: Growing
     root: Path
     last: float = float("-inf")
 
-    def __call__(self, happening: Happening) -> None:
+    def __call__(self, event: StudyEvent) -> None:
         from malaprop.frame.tasks.events import PieceWritten
 
-        if isinstance(happening, PieceWritten) and monotonic() - self.last >= _EVERY:
+        if isinstance(event, PieceWritten) and monotonic() - self.last >= _EVERY:
             self.write()
             self.last = monotonic()
 
     def write(self) -> None:
-        """The record over what is finished."""
+        """Write the record of the results so far."""
         record = self.study.gather_part(self.root)
         if record is not None:
             record.write(self.root)
@@ -140,18 +141,18 @@ class Interim:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What a study found. All of it is on disk, in `folder`; a temporary folder goes with the result."""
+    """The result of a study: record, figures and outcomes, all in `folder`; a temporary folder goes with the result."""
 
     study: Study
     folder: Path
     record: Any
     temporary: TemporaryFolder | None = None
-    spent: SpendingRecord | None = None  # where anything was counted
-    finished: bool = False  # all of it was there before
+    spent: SpendingRecord | None = None  # None if nothing was counted
+    finished: bool = False  # an earlier run had finished it
 
     @property
     def state(self) -> str:
-        """done, or budget where a spending limit ended it before all was done."""
+        """done, or budget if a spending limit ended the study early."""
         return "done" if self.spent is None else self.spent.state
 
     def __repr__(self) -> str:
@@ -163,19 +164,19 @@ class Result:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The figures, a row of plain values each."""
+        """The figures as rows of plain values."""
         return [dict(row) for row in self.view.rows]
 
     @property
     def records(self) -> list[Any]:
-        """Every record at or below the folder."""
+        """All records at or below the folder."""
         from malaprop.frame.records.kinds import find
 
         return [found.record for found in find([self.folder])]
 
     @cached_property
     def runs(self) -> dict[str, Sequence[Outcome]]:
-        """The outcomes of each run, by its folder's name below the study's."""
+        """The outcomes of each run by the name of its folder below the study's."""
         from malaprop.frame.records.store import find_runs, outcomes_of
 
         return {folder.relative_to(self.folder).as_posix(): outcomes_of(folder) for folder in find_runs([self.folder])}
@@ -188,28 +189,28 @@ class Result:
         return Outcomes(outcome for run in self.runs.values() for outcome in run)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The figures, a row of plain values each; those of each text are `outcomes.to_dicts()`."""
+        """Return the figures as rows of plain values; for those of each text see `outcomes.to_dicts()`."""
         return self.rows
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas data frame; those of each text are `outcomes.to_pandas()`."""
+        """Return the rows as a pandas data frame; for those of each text see `outcomes.to_pandas()`."""
         from malaprop.frame.records.outcome import make_frame
 
         return make_frame(self.rows)
 
     def to_frame(self) -> Any:
-        """As `to_pandas`."""
+        """Return the rows as a pandas data frame, as `to_pandas` does."""
         return self.to_pandas()
 
     def report(self) -> Path:
-        """Writes the HTML report and gives its path."""
+        """Write the HTML report and return its path."""
         from malaprop.frame.report.page import write_report
 
         return write_report([self.folder], self.folder / "report.html")
 
     @property
     def text(self) -> str:
-        """The figures, as a terminal shows them."""
+        """The figures as the terminal shows them."""
         if self.view.text is not None:
             return self.view.text()
         from malaprop.frame.records.kinds import kind_of
@@ -219,11 +220,11 @@ class Result:
         return text
 
     def show(self) -> None:
-        """Prints the figures."""
+        """Print the figures."""
         print(self.text)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the report, in a frame of its own."""
+        """Show the report in a frame of a notebook."""
         page = self.folder / "report.html"
         path = page if page.is_file() else self.report()
         inside = escape(path.read_text(encoding="utf-8"), quote=True)
@@ -231,11 +232,11 @@ class Result:
 
 
 def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
-    """Does all that is not there yet, and writes the record over it and its report.
+    """Run the tasks of a study that are not done yet; write its record and report, and return the result.
 
-    Without `out` a temporary folder is used, which goes with the result. The same folder with the same settings goes on
-    with what was interrupted; of a study that is finished nothing is done again. A folder that holds a study of other
-    settings, or something else, is refused.
+    Without `out` it uses a temporary folder, which is removed with the result. The same folder with the same settings
+    resumes an interrupted study; nothing of a finished study is done again. A folder with a study of other settings, or
+    with other files, raises RecordError.
     """
     from malaprop.core.files import remove_partial_files
     from malaprop.frame.records.store import check_writable
@@ -268,11 +269,11 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             remove_partial_files(root, FILE, "report.html")
             plan = plan_of(study.plan())
             finished = same and is_finished(plan, root)
-            ledger = study.spending.open_ledger(root) if isinstance(study, Spends) else None
-            execution = None if finished else _execute(study, root, plan, ledger, listen)
+            budget = study.spending.open_budget(root) if isinstance(study, Spends) else None
+            execution = None if finished else _execute(study, root, plan, budget, listen)
         if execution is not None and not execution.stopped:
             forget_checks(root)
-        spent = _settle(ledger, root, execution)
+        spent = _settle(budget, root, execution)
         record = _gather(study, root, "" if execution is None else execution.stopped)
         record.write(root)
         result = Result(study, root, record, temporary, spent, finished)
@@ -287,7 +288,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
 
 
 def _track(result: Result, listen: Iterable[Listen]) -> None:
-    """Tells the trackers; one that cannot be told costs no result, and whoever watches hears of it."""
+    """Send the result to the trackers; a failure is only a note to the user."""
     from malaprop.frame.tasks.events import TaskNote
 
     for name in result.study.saving.track:
@@ -300,18 +301,18 @@ def _track(result: Result, listen: Iterable[Listen]) -> None:
                 hear(TaskNote("", f"{name} could not be told of this run: {plain(error)[:300]}"))
 
 
-def _execute(study: Study, root: Path, plan: Plan, ledger: Budget | None, listen: Iterable[Listen]) -> Execution:
-    """Does what is left of the plan; one that is interrupted leaves a record of what there is by then."""
+def _execute(study: Study, root: Path, plan: Plan, budget: Budget | None, listen: Iterable[Listen]) -> Execution:
+    """Run the unfinished tasks of the plan; an interrupt still writes a growing study's interim record."""
     from malaprop.frame.tasks.events import Log
     from malaprop.frame.tasks.executor import Execution
-    from malaprop.frame.tasks.shares import Groups
+    from malaprop.frame.tasks.shares import ExampleGroups
 
-    interim = [Interim(study, root)] if isinstance(study, Growing) else []
+    interim = [InterimWriter(study, root)] if isinstance(study, Growing) else []
     labels = flat(study).get("labels") or ()
-    workers = study.where.open_workers(root, quiet=study.saving.quiet, ledger=ledger, labels=labels)
-    with _keep_books(ledger, root), workers as crew:
-        groups = None if ledger is None or not ledger.limits.bound else Groups(ledger.read_share)
-        execution = Execution(plan, root, crew, (Log(root), *interim, *listen), groups=groups)
+    workers = study.where.open_workers(root, quiet=study.saving.quiet, budget=budget, labels=labels)
+    with _keep_spending(budget, root), workers as opened:
+        groups = None if budget is None or not budget.limits.bound else ExampleGroups(budget.read_share)
+        execution = Execution(plan, root, opened, (Log(root), *interim, *listen), groups=groups)
         try:
             execution.run()
         except KeyboardInterrupt:
@@ -324,26 +325,26 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Budget | None, listen
 
 
 @contextmanager
-def _keep_books(ledger: Budget | None, root: Path) -> Iterator[None]:
-    """Writes what is spent while a study runs, and once more however it ends."""
-    if ledger is None:
+def _keep_spending(budget: Budget | None, root: Path) -> Iterator[None]:
+    """Keep spending.json up to date while a study runs, if there is a budget."""
+    if budget is None:
         yield
         return
-    from malaprop.frame.study.budget_options import Bookkeeper
+    from malaprop.frame.study.budget_options import SpendingWriter
 
-    with Bookkeeper(ledger, root):
+    with SpendingWriter(budget, root):
         yield
 
 
-def _settle(ledger: Budget | None, root: Path, execution: Execution | None) -> SpendingRecord | None:
-    """The last word on what was spent; the runs below say themselves which of them were cut short."""
-    if ledger is None:
+def _settle(budget: Budget | None, root: Path, execution: Execution | None) -> SpendingRecord | None:
+    """Write the final spending record and mark the runs that a limit cut short; raise if no example was finished."""
+    if budget is None:
         return None
     from malaprop.frame.records.store import find_runs, iter_outcomes, mark_stopped
-    from malaprop.frame.study.budget_options import Bookkeeper
+    from malaprop.frame.study.budget_options import SpendingWriter
 
     stopped = "" if execution is None else execution.stopped
-    record = Bookkeeper(ledger, root).write("budget" if stopped else "done")
+    record = SpendingWriter(budget, root).write("budget" if stopped else "done")
     if execution is not None and stopped:
         mark_stopped(root, record.reached, execution.cut)
     if stopped and not any(next(iter_outcomes(folder), None) for folder in find_runs([root])):
@@ -357,7 +358,7 @@ def _settle(ledger: Budget | None, root: Path, execution: Execution | None) -> S
 
 
 def _gather(study: Study, root: Path, stopped: str) -> Any:
-    """The record; of a study that a spending limit ended, over what there is."""
+    """Return the record; after a spending limit ended the study, that of the results so far."""
     if not stopped:
         return study.gather(root)
     try:
@@ -375,7 +376,7 @@ def _gather(study: Study, root: Path, stopped: str) -> Any:
 
 
 def _find_failure(root: Path) -> str | None:
-    """The reason of the first error, where every example ended in one."""
+    """Return the reason of the first error if every example ended in an error, else None."""
     from malaprop.frame.records.store import find_runs, iter_outcomes
 
     ended = [outcome for folder in find_runs([root]) for outcome in iter_outcomes(folder)]
@@ -384,7 +385,7 @@ def _find_failure(root: Path) -> str | None:
 
 @contextmanager
 def _new_folder(root: Path) -> Iterator[None]:
-    """A folder that was made for a study goes with it where the study ends before anything is found."""
+    """Remove a folder that is new with this study if the study fails before it writes a result."""
     new = not root.exists()
     try:
         yield

@@ -1,6 +1,6 @@
-"""Trackers: the figures, settings and files of a study, sent to mlflow, wandb or tensorboard when it ends.
+"""Send the figures, settings and files of a finished study to mlflow, wandb or tensorboard.
 
-Where a tracker lives is its own affair: MLFLOW_TRACKING_URI, WANDB_MODE and the like say so.
+Trackers are configured by their own environment variables, such as MLFLOW_TRACKING_URI or WANDB_MODE.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LEFT_OUT = ("out", "json", "quiet", "track", "dry_run")
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Raises, before any work is done, where a tracker is not installed."""
+    """Raise SettingError before any work is done if a tracker is not installed."""
     for name in names:
         if find_spec(name) is None:
             raise SettingError(f"--track {name} needs the package {name}; pip install 'malaprop[track]'")
 
 
 def figures_of(result: Result) -> dict[str, float]:
-    """Every number of the result's rows, named by the words of its row: VICTIM/RECIPE/under_attack."""
+    """Return every number of the result's rows, named by the texts of its row: VICTIM/RECIPE/under_attack."""
     found: dict[str, float] = {}
     for row in result.rows:
         words = [str(value) for name, value in row.items() if isinstance(value, str) and name not in ("data", "split")]
@@ -44,7 +44,7 @@ def figures_of(result: Result) -> dict[str, float]:
 
 
 def settings_of_study(result: Result) -> dict[str, str]:
-    """The settings that are not left at nothing, in words."""
+    """Return the settings that are not empty, as text."""
     from malaprop.frame.study.settings import flat, show
 
     said = {name: show(value) for name, value in flat(result.study).items() if value not in (None, "", ())}
@@ -52,12 +52,12 @@ def settings_of_study(result: Result) -> dict[str, str]:
 
 
 def files_of(result: Result) -> list[Path]:
-    """What is small and says the most: the report, the settings, records and summaries."""
+    """Return the small files of the result: report, settings, records and summaries."""
     return sorted(path for path in result.folder.iterdir() if path.suffix in (".html", ".json", ".toml", ".svg"))
 
 
 def send(result: Result, names: Sequence[str]) -> None:
-    """Tells the trackers of a study that has ended; one that cannot be told raises what it likes."""
+    """Send the result to the named trackers; a tracker's own exception passes through."""
     for name in names:
         _SENDERS[name](result, figures_of(result), settings_of_study(result))
 

@@ -1,4 +1,4 @@
-"""Training against attacks: defences by what is typed, and a user's own classifier as a model to be trained."""
+"""Parse defences that act in training, and take a user's own classifier as a model to train."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 class Defence(Protocol):
-    """Something that acts in training; `str` of it says what was done."""
+    """A defence that acts in training; its `str` describes what was done."""
 
     def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
-        """What it adds to the training of this model, or why it cannot."""
+        """Return what the defence adds to the training of this model; raise if it cannot."""
         ...
 
 
 def parse_defence(spec: str, **more: Any) -> Defence:
-    """A defence as it is typed, with settings or without: ranmask, ranmask:keep=0.2."""
+    """Make a defence from what is typed: ranmask, or with settings ranmask:keep=0.2."""
     name, *settings = spec.split(":")
     make = DEFENCES[name]
     made: Defence = call(make, {**more, **read_settings(name, settings)}, f"harden {name}")
@@ -41,26 +41,26 @@ def parse_defence(spec: str, **more: Any) -> Defence:
 
 @dataclass(frozen=True, slots=True)
 class Hardening:
-    """A defence that acts in training, and what a model is called that was trained with it."""
+    """A defence that acts in training, and the name of a model that was trained with it."""
 
     name: str
     defence: Defence
 
     @classmethod
     def of(cls, spec: str, **more: Any) -> Hardening:
-        """As it is typed: ranmask, ranmask:keep=0.2; `more` are further settings."""
+        """Parse what is typed: ranmask, ranmask:keep=0.2; `more` are further settings."""
         name = spec.partition(":")[0]
         defence = parse_defence(spec, **more)
         return cls(f"{name}-virtual" if getattr(defence, "virtual", False) else name, defence)
 
     def add_labels(self, data: Splits) -> Splits:
-        """The data with the labels that a model has beyond its own after this training, behind them."""
+        """Return the data with the additional labels that this training gives a model, behind its own."""
         more: tuple[str, ...] = getattr(self.defence, "more_labels", ())
         return data._replace(labels=(*data.labels, *(label for label in more if label not in data.labels)))
 
 
 def own_spec(folder: str) -> ZooSpec:
-    """A user's own classifier as a model of the zoo: called after its folder."""
+    """Return the spec of a user's own classifier, named after its folder."""
     from malaprop.training.card import OWN
     from malaprop.zoo.names import ZooSpec
 
@@ -69,7 +69,7 @@ def own_spec(folder: str) -> ZooSpec:
 
 
 def in_terms_of(parts: Splits, folder: Path) -> Splits:
-    """The data with its labels numbered and named as the classifier in the folder has them."""
+    """Return the data with labels numbered and named as those of the classifier in the folder."""
     names, count = _labels_of(folder)
     places = turn(parts.name, parts.labels, names)
     if places is None:
@@ -89,7 +89,7 @@ def in_terms_of(parts: Splits, folder: Path) -> Splits:
 
 
 def _labels_of(folder: Path) -> tuple[tuple[str, ...], int]:
-    """Names of a classifier's labels, none where the library made them up, and how many there are."""
+    """Return the names of a classifier's labels, empty if they are the library's defaults, and their number."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         table = config.get("id2label") or {}

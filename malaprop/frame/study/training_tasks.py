@@ -1,4 +1,4 @@
-"""What commands that train share: the data, what a model starts from, its training in a task, and its folder."""
+"""Shared by commands that train: the data's options, the starting weights, the training task, the model's folder."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from malaprop.zoo.training import Epoch
 
 Made = TypeVar("Made")
-ROOM = ".training"  # in a model's folder, while it is trained
+WORK_FOLDER = ".training"  # below a model's folder while it is trained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningData:
-    """What is learnt from: a dataset or a file, of which training takes every part."""
+    """The options for training data: a dataset or a file, of which training takes every part."""
 
     data: str | None = opt("mr")
     seed: int = opt(0, min=0)
@@ -45,7 +45,7 @@ class LearningData:
         return self.data
 
     def splits(self) -> Splits:
-        """All parts: to train on, to choose by, and to judge by."""
+        """Return the parts for training, model selection and testing."""
         from malaprop.frame.study.selection import Selection
 
         return Selection(data=self.data, text=self.text, label=self.label).splits()
@@ -53,7 +53,7 @@ class LearningData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStart:
-    """What a model starts from, and settings of its training."""
+    """The starting weights of a model, and settings of its training."""
 
     vectors: Path | None = opt(None, "Published word vectors to start from: .bin, .vec, .txt or .npz.")
     start: str | None = opt(None, "What a transformer starts from: minilm, mpnet, a hub name or a folder.")
@@ -69,7 +69,7 @@ class TrainingStart:
 
 
 def check_named(name: str, settings: Mapping[str, Any]) -> None:
-    """Refuses a wrong name or setting before the data is read; `name` as for `train_named`."""
+    """Raise for a wrong name or setting before the data is read; `name` is as for `train_named`."""
     from malaprop.frame.study.training_methods import own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.zoo import names as zoo
@@ -87,7 +87,7 @@ def check_named(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def refuse_checkpoint(name: str) -> None:
-    """A model of the zoo is trained anew from its name, not from its folder."""
+    """Raise if a path is a trained zoo model, which is trained by its name and not from its folder."""
     from malaprop.training.card import read_card, spec_name
     from malaprop.zoo.checkpoint import is_checkpoint
 
@@ -102,12 +102,12 @@ def refuse_checkpoint(name: str) -> None:
 
 
 def is_victim(name: str) -> bool:
-    """Whether this names a victim that answers and is no more: a function, a server, an exported model, a wrapper."""
+    """Return whether a name is a victim that cannot be trained: a function, a server, an export, a wrapper."""
     return ":" in name or "(" in name or name.endswith((".skops", ".onnx", ".toml")) or Path(name).expanduser().is_dir()
 
 
 class Named(NamedTuple):
-    """What is trained: a model of the zoo, or a classifier of one's own, which starts from its weights."""
+    """What to train: a zoo model, or a user's own classifier, which starts from its weights."""
 
     spec: ZooSpec
     data: Splits
@@ -116,7 +116,7 @@ class Named(NamedTuple):
 
 
 def find_named(name: str, data: Splits, given: TrainingInput, seed: int, hardening: Hardening | None = None) -> Named:
-    """A model as `train_named` takes it, and the data in its terms, with the labels that a defence adds."""
+    """Return what `train_named` trains, with the data's labels as the model has them and those that a defence adds."""
     from malaprop.frame.study.training_methods import in_terms_of, own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.zoo import names as zoo
@@ -131,7 +131,7 @@ def find_named(name: str, data: Splits, given: TrainingInput, seed: int, hardeni
 
 
 def train_named(
-    desk: WorkerContext,
+    context: WorkerContext,
     name: str,
     data: Splits,
     folder: Path,
@@ -141,7 +141,7 @@ def train_named(
     hardening: Hardening | None = None,
     listen: Callable[[Epoch], None] | None = None,
 ) -> Card:
-    """Trains a model to a folder, with a defence in the loop where one is given; what was killed goes on.
+    """Train a model to a folder, with a defence in the loop if one is given; resume a killed training.
 
     `name` is a model of the zoo, or the folder of a transformers classifier, which is trained further. `listen` hears
     of every epoch.
@@ -152,8 +152,8 @@ def train_named(
     from malaprop.zoo.training import Hooks
 
     named = find_named(name, data, given, seed, hardening)
-    if folder.parent.name == ROOM and is_checkpoint(folder) and not (folder / RECIPE).is_file():
-        rmtree(folder)  # its writer was killed before the last file; what was kept of the training gives it again
+    if folder.parent.name == WORK_FOLDER and is_checkpoint(folder) and not (folder / RECIPE).is_file():
+        rmtree(folder)  # its writer was killed before the last file; the kept state of the training writes it again
     defence = hardening.defence if hardening is not None else None
     added = InTheLoop(
         hooks=lambda job: replace(defence.hooks(job, named.data) if defence else Hooks(), epoch=listen),
@@ -165,10 +165,10 @@ def train_named(
         named.data,
         folder,
         seed=named.seed,
-        device=desk.device,
+        device=context.device,
         given=named.given,
         added=added,
-        quiet=desk.quiet,
+        quiet=context.quiet,
     )
 
 
@@ -176,13 +176,13 @@ def train_named(
 
 
 def refuse_precision(command: str, where: RunOptions) -> None:
-    """Training computes as its course says."""
+    """Raise if --precision is given: a training chooses its own precision."""
     if where.precision != "auto":
         raise SettingError(f"--precision is no option of {command}; it belongs to commands that ask a trained model")
 
 
 def check_room(out: Path | None, mark: str) -> None:
-    """Refuses a folder that holds something else than a model or a training that was begun there."""
+    """Raise if a folder holds anything but a model or a begun training."""
     if out is None or not out.is_dir() or (out / mark).is_file() or (out / FILE).is_file():
         return
     if any(not path.name.startswith(".") for path in out.iterdir()):
@@ -190,28 +190,28 @@ def check_room(out: Path | None, mark: str) -> None:
 
 
 def fill(folder: Path, mark: str, make: Callable[[Path], Made]) -> Made:
-    """Has a model made in a room of the study's folder, and puts its files there, the mark last.
+    """Make a model in a work folder below the study's folder, then move its files up, the mark last.
 
-    A model that is there is looked at by `make`, which refuses one that was made otherwise.
+    If there is a model already, `make` checks it and raises if its settings differ.
     """
     if (folder / mark).is_file():
         return make(folder)
-    room = folder / ROOM / "model"
-    made = make(room)
-    place_files(room, folder, mark)
-    rmtree(folder / ROOM, ignore_errors=True)
+    work = folder / WORK_FOLDER / "model"
+    made = make(work)
+    place_files(work, folder, mark)
+    rmtree(folder / WORK_FOLDER, ignore_errors=True)
     return made
 
 
 def place_files(source: Path, folder: Path, mark: str) -> None:
-    """Puts the files of a model in another folder too, the mark last."""
+    """Link or copy the files of a model to another folder, the mark last."""
     for path in sorted(source.rglob("*"), key=lambda path: path.name == mark):
         if path.is_file():
             _place(path, folder / path.relative_to(source))
 
 
 def _place(path: Path, target: Path) -> None:
-    """The file under a second name, in the place of what a killed process left there."""
+    """Link or copy a file, replacing what a killed process left there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     try:
@@ -226,12 +226,12 @@ def _place(path: Path, target: Path) -> None:
 
 
 class Trained(Result):
-    """Trained models: `figures`, `card` and `victim()` of the one there is, or of the one that is named."""
+    """The result of training: `figures`, `card` and `victim()` of the only model, or of a named one."""
 
     record: TrainedRecord
 
     def model(self, name: str | None = None) -> TrainedModel:
-        """What the record says of a model."""
+        """Return the record's entry of a model."""
         known = {model.name: model for model in self.record.models}
         if name is None and len(known) == 1:
             return next(iter(known.values()))
@@ -242,7 +242,7 @@ class Trained(Result):
         return known[name]
 
     def place(self, name: str | None = None) -> Path:
-        """The folder of a model."""
+        """Return the folder of a model."""
         return self.folder / self.model(name).folder
 
     @property
@@ -252,13 +252,13 @@ class Trained(Result):
 
     @property
     def card(self) -> Card:
-        """All that the model says of itself."""
+        """The model's card."""
         from malaprop.training.card import find_card
 
         return find_card(self.place())
 
     def victim(self, name: str | None = None, **how: Any) -> Victim:
-        """The model, to be asked and attacked; keywords as for `mp.victim`."""
+        """Return the model as a victim; keywords are those of `mp.victim`."""
         from malaprop.frame.runs.victims import victim
 
         return victim(str(self.place(name)), **how)

@@ -1,6 +1,6 @@
-"""The vocabulary of options: what several commands ask has one name, one help text and one section of `--help`.
+"""The vocabulary of options: an option of several commands has one name, one help text and one section of `--help`.
 
-An option finds its entry by its name; a command says more, or says it otherwise, in its own settings class.
+An option finds its entry by its name; a command may override the help in its own settings class.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ATTACKS = f"Recipes and suites (pwws, textfooler, quick, standard ...): see mala
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What is known of an option by its name; `rare` ones are shown by --help-all alone."""
+    """The section and help of an option; only --help-all shows `rare` ones."""
 
     section: str
     help: str = ""
@@ -34,7 +34,7 @@ class Term:
 
 
 def look_up(name: str) -> Term:
-    """What is known of a name; an option of one command alone says how that command works."""
+    """Return the entry of a name; an option without one belongs to the section "How"."""
     return VOCABULARY.get(name, Term(HOW))
 
 

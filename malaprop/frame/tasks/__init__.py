@@ -1,1 +1,1 @@
-"""What a study is made of. A task yields what it finds; one executor hands tasks out and writes."""
+"""Tasks, their outputs, the executor that runs them and the workers that do them: tasks yield, the executor writes."""

@@ -1,4 +1,4 @@
-"""Happenings: what those who watch a study hear of: the progress bar, the lines on the terminal, tasks.jsonl."""
+"""Events of a running study, which the executor reports to listeners: progress bars, terminal lines, tasks.jsonl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG = "tasks.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class StudyPlanned:
-    """The study begins: `left` of its `tasks` are to be done, the others are there or not needed."""
+    """A study begins: `left` of its `tasks` have to run; the others are done or not needed."""
 
     tasks: int
     left: int
@@ -22,7 +22,7 @@ class StudyPlanned:
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """A task is taken up. `items`: how many it has in all, and how many an earlier attempt finished; 0 of no items."""
+    """A task begins. It has `items` in all (0 if it has none), of which an earlier attempt finished `before`."""
 
     task: str
     items: int = 0
@@ -31,7 +31,7 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True)
 class PieceWritten:
-    """A piece of a task is on disk."""
+    """The executor has written one piece of a task to disk."""
 
     task: str
     piece: Any
@@ -39,7 +39,7 @@ class PieceWritten:
 
 @dataclass(frozen=True, slots=True)
 class TaskNote:
-    """A task says something."""
+    """A task sends a line of text for the user."""
 
     task: str
     text: str
@@ -47,7 +47,7 @@ class TaskNote:
 
 @dataclass(frozen=True, slots=True)
 class TaskMeasured:
-    """A task says what its work took."""
+    """A task reports the cost of its work, such as queries and seconds."""
 
     task: str
     figures: Mapping[str, Any]
@@ -55,7 +55,7 @@ class TaskMeasured:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
-    """A worker was lost over a task; what it had left undone is done again."""
+    """A worker died while it did a task; the executor hands its unfinished items out again."""
 
     task: str
     why: str
@@ -63,9 +63,9 @@ class WorkerLost:
 
 @dataclass(frozen=True, slots=True)
 class TaskEnded:
-    """A task is over. `how` is done, skipped or failed; `why` says why it was not done.
+    """A task has ended. `how` is done, skipped, budget, failed or not begun; `why` is the reason if it is not done.
 
-    `kept`: it has left something; of what was only handed over nobody need be told.
+    `kept` is False if its output is only a value in memory (`Handover`), which users need not hear of.
     """
 
     task: str
@@ -75,25 +75,24 @@ class TaskEnded:
     kept: bool = True
 
 
-Happening = StudyPlanned | TaskStarted | PieceWritten | TaskNote | TaskMeasured | WorkerLost | TaskEnded
-Listen = Callable[[Happening], None]
+StudyEvent = StudyPlanned | TaskStarted | PieceWritten | TaskNote | TaskMeasured | WorkerLost | TaskEnded
+Listen = Callable[[StudyEvent], None]
 
 
 class Log:
-    """Writes tasks.jsonl: a line with the time for each task that ended, for what its work took, and for each worker
-    that was lost."""
+    """Appends a line to tasks.jsonl, with the time, for each ended task, each reported cost and each lost worker."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOG
 
-    def __call__(self, happening: Happening) -> None:
-        if isinstance(happening, TaskEnded):
-            said = {"task": happening.task, "ended": happening.how, "seconds": round(happening.seconds, 2)}
-            self._write(said | ({"why": happening.why} if happening.why else {}))
-        elif isinstance(happening, TaskMeasured):
-            self._write({"task": happening.task, "took": dict(happening.figures)})
-        elif isinstance(happening, WorkerLost):
-            self._write({"task": happening.task, "lost": happening.why})
+    def __call__(self, event: StudyEvent) -> None:
+        if isinstance(event, TaskEnded):
+            said = {"task": event.task, "ended": event.how, "seconds": round(event.seconds, 2)}
+            self._write(said | ({"why": event.why} if event.why else {}))
+        elif isinstance(event, TaskMeasured):
+            self._write({"task": event.task, "took": dict(event.figures)})
+        elif isinstance(event, WorkerLost):
+            self._write({"task": event.task, "lost": event.why})
 
     def _write(self, said: dict[str, Any]) -> None:
         line = json.dumps({"time": round(time(), 2), **said}, ensure_ascii=False)
@@ -102,7 +101,7 @@ class Log:
 
 
 def read_log(folder: Path) -> Iterator[dict[str, Any]]:
-    """The lines of tasks.jsonl; one that was cut by a kill is left out."""
+    """Yield the lines of tasks.jsonl; skip a line that a kill cut short."""
     path = folder / LOG
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         try:

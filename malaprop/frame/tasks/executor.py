@@ -1,4 +1,4 @@
-"""Executor: does the tasks of a plan that are not done yet, writes what they yield, and outlives lost workers."""
+"""The executor runs the unfinished tasks of a plan, writes what they yield, and recovers from lost workers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError, NoMemoryError, VictimError, plain
 from malaprop.frame.tasks.events import (
-    Happening,
     Listen,
     PieceWritten,
+    StudyEvent,
     StudyPlanned,
     TaskEnded,
     TaskMeasured,
@@ -23,14 +23,14 @@ from malaprop.frame.tasks.events import (
 )
 from malaprop.frame.tasks.outputs import Handover, Note, Skipped, Stopped, TimeTaken
 from malaprop.frame.tasks.running_task import RunningTask
-from malaprop.frame.tasks.shares import Groups
+from malaprop.frame.tasks.shares import ExampleGroups
 from malaprop.frame.tasks.task import Inputs, Plan, Task
 from malaprop.frame.tasks.workers.job import Event, Job, Workers
 from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 
 def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
-    """What has to be done: the ends that are not there, and of what stands before them what is not there either."""
+    """Return the tasks that have to run: unfinished final tasks, and the unfinished tasks that these depend on."""
     needed: set[str] = set()
 
     def want(name: str) -> None:
@@ -47,38 +47,40 @@ def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
 
 
 def is_finished(plan: Plan, root: Path) -> bool:
-    """Whether all that would begin has only to be compared or found anew, and lies there from the last time."""
+    """Return whether the output of every task that would run is on disk, so that nothing would change."""
     return all(task.output.there(task.folder(root)) for task in find_wanted(plan, root).values())
 
 
 @dataclass(slots=True)
 class Execution:
-    """One plan on its way. A failed task takes with it what stands behind it; the rest is done all the same."""
+    """The state of a running plan. If a task fails, the tasks that depend on it fail too; all others still run."""
 
     plan: Plan
     root: Path
     workers: Workers
     listen: Sequence[Listen] = ()
     failed: dict[str, Exception] = field(default_factory=dict)
-    groups: Groups | None = None  # where a limit may end it
-    stopped: str = ""  # the spending limit that ended it before all was done
-    cut: dict[Path, int] = field(default_factory=dict)  # by folder, the items under way when it was reached
+    groups: ExampleGroups | None = None  # set if a spending limit may end the run
+    stopped: str = ""  # the spending limit that ended the run early
+    cut: dict[Path, int] = field(default_factory=dict)  # items in flight when the limit was reached, by folder
     _waiting: dict[str, Task] = field(default_factory=dict)
     _open: dict[str, RunningTask] = field(default_factory=dict)
     _running: dict[int, Job] = field(default_factory=dict)
-    _said: set[tuple[str, str]] = field(default_factory=set)  # notes, of which many tasks and workers have the same
-    _cramped: set[str] = field(default_factory=set)  # tasks that found too little memory beside others
-    _losses: int = 0  # workers lost in a row, without a piece from anybody
+    _notes_seen: set[tuple[str, str]] = field(
+        default_factory=set
+    )  # notes, of which many tasks and workers have the same
+    _short_of_memory: set[str] = field(default_factory=set)  # tasks that ran out of memory beside others
+    _losses: int = 0  # workers lost since the last piece from any worker
     _numbers: Iterator[int] = field(default_factory=count)
 
     def run(self) -> Mapping[str, Exception]:
-        """Does what is wanted; gives the tasks that failed, with their errors."""
+        """Run every unfinished task; return the failed tasks with their errors."""
         self._waiting = find_wanted(self.plan, self.root)
         self._tell(StudyPlanned(len(self.plan), len(self._waiting)))
         if not self._waiting:
             return self.failed
         if isinstance(self.workers, ThisProcess):
-            self.workers.hear_notes(lambda task, text: self._tell(TaskNote(task, text)))
+            self.workers.forward_notes(lambda task, text: self._tell(TaskNote(task, text)))
         with ExitStack() as closing, self.workers:
             closing.callback(self._leave)
             while self._waiting or self._open:
@@ -87,11 +89,11 @@ class Execution:
                 self._begin()
                 self._start()
                 if self._running or self._ready():
-                    self._listen()
+                    self._handle_events()
         return self.failed
 
     def _stop(self) -> None:
-        """Begins nothing more; what is under way meets the limit itself, and ends."""
+        """Start no further task; running jobs reach the limit themselves and end."""
         self._waiting.clear()
         for one in list(self._open.values()):
             if not one.handed_out:
@@ -99,18 +101,18 @@ class Execution:
             self._end(one)
 
     def _leave(self) -> None:
-        """Closes what was left early."""
+        """Close the outputs of tasks that are still open when the run ends early."""
         for one in self._open.values():
             one.closing.close()
 
-    def _tell(self, happening: Happening) -> None:
+    def _tell(self, event: StudyEvent) -> None:
         for listen in self.listen:
-            listen(happening)
+            listen(event)
 
     # --- tasks
 
     def _begin(self) -> None:
-        """Opens the tasks whose turn it is."""
+        """Open every waiting task whose predecessors have ended."""
         for name, task in list(self._waiting.items()):
             if (self._waiting.keys() | self._open.keys()) & set(task.after):
                 continue
@@ -130,13 +132,13 @@ class Execution:
                 continue
             self._open[name] = one
             for note in one.notes:
-                if ("", note) not in self._said:
-                    self._said.add(("", note))
+                if ("", note) not in self._notes_seen:
+                    self._notes_seen.add(("", note))
                     self._tell(TaskNote("", note))
             self._tell(TaskStarted(name, 0 if one.whole is None else one.whole.n, len(one.before)))
 
     def _inputs(self, task: Task) -> Inputs | Skipped:
-        """The values of the tasks before it, its victims, and what is read for it; or why one before it was skipped."""
+        """Return the inputs of a task: predecessors' values, victims and read data; or the `Skipped` it follows."""
         before = [self.plan[name] for name in task.after]
         found = {one.name: one.output.value(one.folder(self.root)) for one in before}
         skipped = next((value for value in found.values() if isinstance(value, Skipped)), None)
@@ -157,7 +159,7 @@ class Execution:
         self._tell(TaskEnded(name, "failed", 0.0, plain(error)))
 
     def _end(self, one: RunningTask) -> None:
-        """Closes a task of which nothing is left."""
+        """Close a task if all of it was handed out and no job of it runs."""
         if not one.over:
             return
         one.close()
@@ -173,7 +175,7 @@ class Execution:
     # --- jobs
 
     def _start(self) -> None:
-        """Gives work to whoever is free."""
+        """Hand jobs to free workers until no worker is free or nothing is ready."""
         while ready := self._ready():
             task = self.workers.pick(ready)
             if task is None:
@@ -194,7 +196,7 @@ class Execution:
             one.running += 1
 
     def _ready(self) -> list[Task]:
-        """Tasks of which something can be handed out; what is timed comes when nothing else runs."""
+        """Return the tasks with work to hand out. A timed task (`alone`) is ready only when nothing else runs."""
         if any(self._is_alone(job.task) for job in self._running.values()):
             return []
         found = [one.task for one in self._within([one for one in self._open.values() if not one.handed_out])]
@@ -202,7 +204,7 @@ class Execution:
         return together or ([] if self._running else found[:1])
 
     def _within(self, left: list[RunningTask]) -> list[RunningTask]:
-        """Of what is left that which the group allows; when all tasks are through it, the next group is opened."""
+        """Return the tasks that may go on within the group of examples; open the next group when all are through it."""
         if self.groups is None:
             return left
         front = self.groups.front
@@ -213,29 +215,29 @@ class Execution:
         return self._within(left)
 
     def _is_alone(self, task: Task) -> bool:
-        return task.alone or task.name in self._cramped
+        return task.alone or task.name in self._short_of_memory
 
     def _helpers(self, one: RunningTask) -> int:
-        """How many workers have nothing else to do than this task."""
+        """Return among how many workers to divide this task: those that no other open task needs."""
         if self._is_alone(one.task):
             return 1
         others = sum(1 for other in self._open.values() if other is not one and not other.handed_out)
         return max(1, self.workers.many - others)
 
-    # --- what workers say
+    # --- events of workers
 
-    def _listen(self) -> None:
-        """Hears what is said until a job is over, somebody is free for what is ready, or nobody speaks for a while."""
+    def _handle_events(self) -> None:
+        """Handle workers' events until a job ends, a free worker has work waiting, or no event comes for a while."""
         over = False
         while not over:
             spoke = False
             for event in self.workers.events():
                 spoke = True
-                over |= self._hear(event)
+                over |= self._handle(event)
             over |= not spoke or (self.workers.idle and bool(self._ready()))
 
-    def _hear(self, event: Event) -> bool:
-        """Takes in what was said; whether the job is over."""
+    def _handle(self, event: Event) -> bool:
+        """Handle one event of a worker; return whether its job is over."""
         job = self._running[event.job]
         one = self._open[job.task.name]
         if event.kind == "pieces":
@@ -252,20 +254,20 @@ class Execution:
         return True
 
     def _fail_job(self, one: RunningTask, job: Job, error: Exception) -> None:
-        """A task that found too little memory beside others is tried once more, when nothing else runs."""
+        """Record a failed job. A task that ran out of memory beside others is first tried once more, alone."""
         name = one.task.name
-        if not isinstance(error, NoMemoryError) or self.workers.many == 1 or name in self._cramped or one.error:
+        if not isinstance(error, NoMemoryError) or self.workers.many == 1 or name in self._short_of_memory or one.error:
             one.fail(error)
             return
-        self._cramped.add(name)
+        self._short_of_memory.add(name)
         self._tell(TaskNote(name, "too little memory beside other tasks; it is tried again alone"))
         one.hand_out_again(job.portion)
 
     def _take(self, one: RunningTask, job: Job, piece: Any) -> None:
         if isinstance(piece, Note):
             said = "" if piece.once else one.task.name, piece.text
-            if said not in self._said:
-                self._said.add(said)
+            if said not in self._notes_seen:
+                self._notes_seen.add(said)
                 self._tell(TaskNote(*said))
             return
         if isinstance(piece, Stopped):

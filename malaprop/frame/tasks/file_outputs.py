@@ -1,4 +1,4 @@
-"""More outputs of a task: arrays in one file, and a text as people read it."""
+"""Outputs of a task that are one file: arrays in NAME.npz, or a text for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from malaprop.frame.tasks.outputs import NOTHING, Add
 
 @dataclass(frozen=True, slots=True)
 class NpzFile:
-    """Named arrays in NAME.npz, written whole. A piece maps names to arrays; the value is the path of the file."""
+    """Named arrays in NAME.npz, written atomically. The piece maps names to arrays; the value is the file's path."""
 
     def file(self, folder: Path) -> Path:
         return folder.with_name(f"{folder.name}.npz")
@@ -59,7 +59,7 @@ class NpzFile:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A text in NAME.SUFFIX, written whole and made anew each time; the value is the path of the file."""
+    """A text in NAME.SUFFIX, written atomically at each run of the study; the value is the file's path."""
 
     suffix: str
 

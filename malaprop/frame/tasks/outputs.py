@@ -1,15 +1,15 @@
-"""Outputs: what a task leaves in the study's folder. What is there is done; that is all that resuming is.
+"""The kinds of output that a task has in the study's folder. An output that is on disk is done: that is resuming.
 
 | output | is | its pieces | its value |
 | --- | --- | --- | --- |
-| `RunFolder` | run.toml and a line an item | first a `Run`, then lines, each with an id | the lines |
-| `GrowingFile` | a line a piece, as many as its task finds worth doing | dataclasses | the pieces |
+| `RunFolder` | run.toml and one line for each item | first a `Run`, then lines, each with an id | the lines |
+| `GrowingFile` | one line for each piece; the task decides how many | dataclasses | the pieces |
 | `JsonFile` | one value in NAME.json | the value | the value |
 | `OwnFolder` | a folder that the task writes itself, such as a trained model | none | its path |
-| `Handover` | nothing | the value | the value, while the study runs |
-| `files.NpzFile` | arrays in NAME.npz | names with arrays | its path |
-| `files.TextFile` | a text in NAME.SUFFIX | the text | its path |
-| `Several` | several outputs, each with a name | (name, piece) | a value a name |
+| `Handover` | nothing on disk | the value | the value, while the study runs |
+| `file_outputs.NpzFile` | arrays in NAME.npz | names with arrays | its path |
+| `file_outputs.TextFile` | a text in NAME.SUFFIX | the text | its path |
+| `Several` | several outputs, each with a name | (name, piece) | a mapping from names to values |
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ NOTHING: Collection[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A piece that ends a task: it cannot be done, and why. Not an error: the record says so.
+    """The last piece of a task that cannot be done, with the reason. It is a result, not an error.
 
-    `failed`: it was tried, and is tried again when the study is resumed.
+    `failed`: the task was tried and failed, so resuming the study tries it again.
     """
 
     reason: str
@@ -46,7 +46,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A piece that is shown to whoever watches and written nowhere; `once`, whichever tasks say it."""
+    """A line for the user, written to no file; with `once` it is shown once, whichever task yields it."""
 
     text: str
     once: bool = False
@@ -54,52 +54,52 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class TimeTaken:
-    """A piece that says what the work took, such as queries and seconds; a line of tasks.jsonl keeps it."""
+    """The cost of a task's work, such as queries and seconds, for a line of tasks.jsonl."""
 
     figures: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A piece that ends the whole run: what it may spend is spent. What is written is kept; nothing more is begun."""
+    """The piece that ends the whole run because a spending limit is reached. What is written stays."""
 
     reason: str
 
 
 class Output(Protocol):
-    """What a task leaves. The driver alone opens it; `folder` is the study's with the task's name."""
+    """What a task writes. Only the driver opens it. `folder` is the study's folder plus the task's name."""
 
     def done(self, folder: Path) -> bool:
-        """Whether its task need not begin."""
+        """Return whether the task need not run."""
 
     def there(self, folder: Path) -> bool:
-        """Whether all of it lies on disk; of an output that is compared or found anew each time, from the last time."""
+        """Return whether all of it is on disk, even if the task runs each time to compare or recompute it."""
 
     def before(self, folder: Path) -> Any:
-        """What an earlier attempt left: of items, the ids of those that need not be done again."""
+        """Return what an earlier attempt finished: for a task with items, their ids."""
 
     def value(self, folder: Path) -> Any:
-        """What the tasks behind this one are given; `Skipped` where there is nothing."""
+        """Return what dependent tasks get as input; `Skipped` if there is nothing."""
 
     def open(self, folder: Path) -> AbstractContextManager[Add]:
-        """A function that writes the next piece; when it returns, a kill of this process cannot lose the piece."""
+        """Return a function that writes one piece; when it returns, a kill of this process cannot lose the piece."""
 
     def blame(self, folder: Path, item: Any, why: str) -> Any:
-        """The piece for an item that ended every worker that took it up."""
+        """Return the piece to write for an item that killed every worker that tried it."""
 
 
 def value_file(folder: Path) -> Path:
-    """The file of a task that leaves one value."""
+    """Return the file of a task whose output is one value."""
     return folder.with_name(f"{folder.name}.json")
 
 
 def skipped_file(folder: Path) -> Path:
-    """Where it is said why a task was left out."""
+    """Return the file with the reason why a task was skipped."""
     return folder.with_name(f"{folder.name}.skipped.json")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """A dataclass, written whole or not at all."""
+    """Write a dataclass as JSON, whole or not at all."""
     from malaprop.core.codec import encode
     from malaprop.core.files import write_whole
 
@@ -107,7 +107,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, kind: type[Made]) -> Made:
-    """The value, by its type; a line on what is wrong with it."""
+    """Read a value of this type from a JSON file; raise RecordError with one line if it does not fit."""
     from malaprop.core.codec import decode
 
     try:
@@ -117,7 +117,7 @@ def read_json(path: Path, kind: type[Made]) -> Made:
 
 
 def read_skipped(folder: Path) -> Skipped | None:
-    """Why a task was left out; None where it was not."""
+    """Return why a task was skipped, or None if it was not."""
     path = skipped_file(folder)
     return read_json(path, Skipped) if path.is_file() else None
 
@@ -132,18 +132,18 @@ def _skip(folder: Path, why: Skipped) -> None:
 
 
 def _forget(folder: Path) -> None:
-    """What is done after all needs no reason any more."""
+    """Remove the reason why a task was skipped, now that it is done."""
     skipped_file(folder).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFolder:
-    """A run folder: run.toml and a line an item. The first piece is the `Run`, each other piece is a line with an id.
+    """A run folder: run.toml and one line for each item. The first piece is the `Run`, every other one has an id.
 
-    `lines` names a `records.store.LineKind`; `error` names a function (item, seed, why) that gives the line of an item
-    that could not be done. `checks`: also a folder that holds all lines is compared with what is asked for now, which
-    means that the task begins, and does nothing where its `Run` is the same. `is_path`: its value is the folder, which
-    the tasks behind it read themselves.
+    `lines` names a `records.store.LineKind`; `error` names a function (item, seed, why) that makes the line of an item
+    that could not be done. `checks`: the task runs even if the folder holds all lines; its `Run` is compared with the
+    one on disk, and if both are the same nothing is done. `is_path`: the value is the folder, which dependent tasks
+    read themselves.
     """
 
     lines: str = "malaprop.frame.records.store:OUTCOMES"
@@ -229,14 +229,14 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class GrowingFile:
-    """A file that a piece adds a line to. Its task is begun each time and says itself when there are enough.
+    """A file to which each piece adds a line. The task runs each time and decides itself when there are enough lines.
 
-    `kind` is the class of a piece, by whose types it is read back. What is there is given to the task as `desk.before`.
+    `kind` is the class of a piece, by whose types it is read back. The task finds earlier pieces in `context.before`.
     """
 
     kind: Any
     file: str
-    most: int = 0  # so many lines are enough; 0: only its task knows
+    most: int = 0  # the number of lines that is enough; 0: only the task knows
 
     def done(self, folder: Path) -> bool:
         del folder
@@ -274,10 +274,10 @@ class GrowingFile:
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """One dataclass in one file, written whole; `kind` is the class, by whose types it is read back.
+    """One dataclass in one file, written atomically; `kind` is the class, by whose types it is read back.
 
-    `again`: it is found anew each time, for it is quickly found and what is asked for may be another thing now.
-    `fixed`: what is found anew must be what is there, for other results in the folder were made with it.
+    `again`: the task recomputes it at every run, because that is quick and the settings may have changed.
+    `fixed`: a recomputed value must equal the one on disk, because other results in the folder rest on it.
     """
 
     kind: Any
@@ -311,7 +311,7 @@ class JsonFile:
         yield add
 
     def _compare(self, folder: Path, piece: Any) -> None:
-        """Raises where other results in the study's folder were made with something else than this."""
+        """Raise RecordError if the value on disk, on which other results of the folder rest, differs from this."""
         there = self.value(folder)
         for one in fields(piece):
             ours, theirs = getattr(piece, one.name), getattr(there, one.name)
@@ -327,7 +327,7 @@ class JsonFile:
 
 @dataclass(slots=True, eq=False)
 class Handover:
-    """A value for the tasks behind this one, found anew each time and written nowhere."""
+    """A value for dependent tasks that is recomputed at every run and written to no file."""
 
     found: Any = None
 
@@ -362,10 +362,10 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    """A folder that the task writes itself (`desk.folder`), with its own way of going on; `mark` is its last file.
+    """A folder that the task writes and resumes itself (`context.folder`); `mark` is the file that it writes last.
 
-    A worker that does not share the driver's disk sends the folder when the work ends. `checks`: the task begins also
-    where the folder is there, and compares what it holds with what is asked for now.
+    A worker that does not share the driver's disk sends the folder when the work ends. `checks`: the task runs even if
+    the folder is complete, and compares its contents with the current settings.
     """
 
     mark: str = "model.json"
@@ -396,14 +396,14 @@ class OwnFolder:
         if (folder / self.mark).is_file():
             _forget(folder)
 
-    def _unpack(self, parcel: Any, folder: Path) -> None:
-        """Puts a parcel's files in the folder, the mark last."""
+    def _unpack(self, archive: Any, folder: Path) -> None:
+        """Copy the files of an archive to the folder, the mark last."""
         from shutil import copytree
 
         from malaprop.frame.tasks.workers.victim_archive import VictimArchive, unpack
 
-        assert isinstance(parcel, VictimArchive), f"{folder.name} writes its folder itself and yielded {parcel!r}"
-        with unpack(parcel) as found:
+        assert isinstance(archive, VictimArchive), f"{folder.name} writes its folder itself and yielded {archive!r}"
+        with unpack(archive) as found:
             copytree(found, folder, dirs_exist_ok=True, ignore=lambda _, names: {self.mark} & set(names))
             (folder / self.mark).write_bytes((Path(found) / self.mark).read_bytes())
 
@@ -413,9 +413,9 @@ class OwnFolder:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """An output a name, in folders beside the task's: a task `runs/both` of the parts A and B writes runs/A and runs/B.
+    """Several outputs by name, beside the task's folder: `runs/both` with the parts A and B writes runs/A and runs/B.
 
-    Pieces are (name, piece). For work on several things at once that share a process.
+    Pieces are (name, piece). It is for work on several things that share one process.
     """
 
     parts: Mapping[str, Output]
@@ -451,11 +451,11 @@ class Several:
 
 
 def _short(value: Any) -> str:
-    """A value in a message."""
+    """Return a value as an error message shows it."""
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def load_named(place: str) -> Any:
-    """What is called MODULE:NAME."""
+    """Import and return the object at "module:name"."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

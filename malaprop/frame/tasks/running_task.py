@@ -1,4 +1,4 @@
-"""Current: a task that has begun. Where its pieces go, what is left to hand out, and what became of it."""
+"""A running task as the executor sees it: its open output, the items left to hand out, and how it ended."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from malaprop.frame.tasks.shares import LARGEST, Portion, Shares
 from malaprop.frame.tasks.task import Inputs, Outline, Share, Task
 from malaprop.frame.tasks.workers.job import Job
 
-DEATHS = 3  # workers that a task may lose in a row, before it has said anything, until it is given up
+DEATHS = 3  # a task fails after it lost so many workers in a row without one piece
 
 
 @dataclass(slots=True, eq=False)
 class RunningTask:
-    """A task under way."""
+    """One task between its beginning and its end."""
 
     task: Task
     folder: Path
@@ -29,20 +29,20 @@ class RunningTask:
     closing: ExitStack
     whole: Outline | None = None
     shares: Shares | None = None
-    notes: tuple[str, ...] = ()  # what the reader of the items had to decide
-    handed_out: bool = False  # all of it
+    notes: tuple[str, ...] = ()  # decisions of the reader of the items, for the user
+    handed_out: bool = False  # nothing is left to hand out
     running: int = 0  # jobs
     pieces: int = 0
-    deaths: int = 0  # workers lost in a row, without a piece; of a task without items all of them
+    deaths: int = 0  # workers lost since the last piece; for a task without items, all workers lost
     skipped: Skipped | None = None
     stopped: str = ""  # the spending limit that ended it
-    cut: int = 0  # items that were begun and not ended when it was reached
+    cut: int = 0  # items in flight when the limit was reached
     error: Exception | None = None
     began: float = 0.0  # when its first job was handed out
 
     @classmethod
     def begin(cls, task: Task, folder: Path, inputs: Inputs) -> RunningTask:
-        """Opens the output and reads the items that are left."""
+        """Open the output of a task and read its unfinished items."""
         before = task.output.before(folder)
         with ExitStack() as closing:
             one = cls(task, folder, inputs, before, closing.enter_context(task.output.open(folder)), ExitStack())
@@ -56,7 +56,7 @@ class RunningTask:
 
     @property
     def forgiven(self) -> bool:
-        """Whether its failure is a result."""
+        """Whether the task's failure is recorded as a result and does not fail the study."""
         spared = (VictimError, ModuleNotFoundError)
         return self.task.optional and (not self.task.vital or isinstance(self.error, spared))
 
@@ -66,13 +66,13 @@ class RunningTask:
 
     @property
     def reach(self) -> int:
-        """How many of its items are done or handed out."""
+        """The number of its items that are done or handed out."""
         return len(self.before) + (0 if self.shares is None else self.shares.handed_out)
 
     def next(self, number: int, *, whole: bool, helpers: int, front: int | None = None) -> Job | None:
-        """The next job: all of the task, or a share of its items for one of the helpers; None: nothing is left.
+        """Return the next job, the whole task or a share of its items; None if nothing is left.
 
-        With a `front` no more items than that are handed out in all.
+        `helpers` is the number of workers that divide the items; `front` bounds the items handed out in all.
         """
         self.began = self.began or perf_counter()
         if self.shares is None or self.whole is None:
@@ -86,11 +86,11 @@ class RunningTask:
             self.handed_out = True
             if self.pieces or self.running:
                 return None
-            portion = Portion(())  # where nothing is left there is still a run to describe
+            portion = Portion(())  # a job without items still writes the description of the run
         return Job(number, self.task, Share(list(portion.left.values()), self.whole), portion)
 
     def take(self, piece: Any, portion: Portion | None) -> None:
-        """Writes a piece."""
+        """Write a piece, and cross its item off the portion."""
         self.add(piece)
         self.pieces += 1
         self.deaths = 0 if self.shares is not None else self.deaths
@@ -100,9 +100,9 @@ class RunningTask:
             portion.left.pop(getattr(piece, "id", ""), None)
 
     def lose(self, portion: Portion | None, why: str) -> Any:
-        """A worker was lost over this task: what it left undone is handed out again.
+        """Hand out again what a lost worker left undone.
 
-        Gives the piece that says so of an item that has ended each worker that took it up.
+        Return the error piece of an item that has killed every worker that tried it, or None.
         """
         self.deaths += 1
         if self.shares is not None and portion is not None and self.pieces:
@@ -119,7 +119,7 @@ class RunningTask:
         return None
 
     def hand_out_again(self, portion: Portion | None) -> None:
-        """What a worker left undone is to be done by another."""
+        """Put the unfinished items of a portion back, for another worker."""
         if self.shares is not None and portion is not None:
             self.shares.put(portion)
         else:
@@ -127,15 +127,15 @@ class RunningTask:
         self.handed_out = False
 
     def stop(self, reason: str) -> None:
-        """Hands out nothing more, for a spending limit is reached; what runs is still heard."""
+        """Hand out nothing more because a spending limit is reached; running jobs may still send pieces."""
         self.stopped, self.handed_out = self.stopped or reason, True
 
     def fail(self, error: Exception) -> None:
-        """Hands out nothing more; what runs is still heard."""
+        """Hand out nothing more because of this error; running jobs may still send pieces."""
         self.error, self.handed_out = self.error or error, True
 
     def close(self) -> None:
-        """Ends the output; the failure of an optional task is its result, until the study is resumed."""
+        """Close the output; write the failure of an optional task as its result, which resuming tries again."""
         if self.error is not None and self.forgiven:
             self.skipped = Skipped(plain(self.error), failed=True)
             self.add(self.skipped)

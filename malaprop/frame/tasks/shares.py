@@ -1,4 +1,4 @@
-"""Shares: the items of a task on their way to workers, and what comes back undone when a worker is lost."""
+"""How the items of a task are divided among workers, and how those of a lost worker are handed out again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from malaprop.core.errors import DataError
 from malaprop.frame.tasks.task import Item
 
 LARGEST, SMALLEST = 2048, 32
-_CARE = 2  # times the highest price so far that an item may cost
-KILLS = 3  # workers that an item ends before it is left alone for good
+_CARE = 2  # safety factor on the highest cost of an item so far
+KILLS = 3  # an item that killed so many workers alone is not tried again
 
 
 class Portion:
-    """Items that one worker has; those whose line has come are taken off."""
+    """The items that one worker was given and has not finished."""
 
     __slots__ = ("deaths", "left")
 
@@ -24,14 +24,14 @@ class Portion:
         self.left = {item.id: item for item in given}
         if len(self.left) < len(given):
             raise DataError("two examples share an id; outcomes could not be told apart")
-        self.deaths = deaths  # workers that were lost while they had these items
+        self.deaths = deaths  # workers that died while they had these items
 
     def __len__(self) -> int:
         return len(self.left)
 
 
 class Shares:
-    """Cut as they are wanted: large ones while much is left, small ones at the end, so that workers finish together."""
+    """Cuts items into portions: large ones first, small ones at the end, so that all workers finish together."""
 
     def __init__(self, items: Iterable[Item], many: int) -> None:
         self._rest: Iterator[Item] = iter(items)
@@ -42,11 +42,11 @@ class Shares:
 
     @property
     def returned(self) -> bool:
-        """Whether something was handed out and came back undone."""
+        """Whether a lost worker's items wait to be handed out again."""
         return bool(self._back)
 
     def next(self, workers: int, most: int = LARGEST) -> Portion | None:
-        """What came back first, then new ones, `most` of them for so many workers; None: there is nothing now."""
+        """Return the next portion, returned items first, or None; `most` bounds all workers' items together."""
         if self._back:
             return self._back.popleft()
         portion = Portion(() if self._over else islice(self._rest, min(self._size(workers), -(-most // workers))))
@@ -56,22 +56,22 @@ class Shares:
         return portion if len(portion) else None
 
     def rest(self) -> Iterator[Item]:
-        """All that is left, as it is read: for work in this process, which cannot be lost alone."""
+        """Return all items that are left, read lazily: for work in this process, which cannot be lost alone."""
         self._over = True
         return self._rest
 
     def put(self, portion: Portion) -> None:
-        """Takes back what was handed out, as it is."""
+        """Put a portion back unchanged, to be handed out first."""
         self._back.appendleft(portion)
 
     def _size(self, workers: int) -> int:
         return LARGEST if workers <= 1 else min(LARGEST, max(SMALLEST, self._many // (2 * workers)))
 
     def back(self, portion: Portion) -> Item | None:
-        """Takes back what a lost worker left undone; gives the item that is to blame, once that is sure.
+        """Put back the items of a lost worker; return the item that killed it, once that is certain.
 
-        The first loss may be anybody's fault. From the second on the portion is halved, so that an item that ends its
-        worker is found alone; when it has done so alone, it is not tried again.
+        The first loss may have any cause. From the second on the portion is halved, until an item that kills its worker
+        is alone in a portion; after `KILLS` losses it is not tried again.
         """
         portion.deaths += 1
         rest = list(portion.left.values())
@@ -85,22 +85,23 @@ class Shares:
         return None
 
 
-class Groups:
-    """How far tasks go through their items while a limit may end the run: all through one group, then the next.
+class ExampleGroups:
+    """Groups of examples that all tasks finish before the next group begins, while a spending limit may end the run.
 
-    A group is as large as what is left will pay for, at the highest price of an item so far, and at most twice as large
-    as the one before it. So little is under way when the limit is reached, and it is the same at any width.
+    A group is as large as the rest of the budget allows at the highest cost of an item so far, and at most twice as
+    large as the previous group. So few items are in flight when the limit is reached, and they are the same at any
+    width.
     """
 
     def __init__(self, used: Callable[[], float]) -> None:
-        self._used = used  # the share of the limit that is used
+        self._used = used  # returns the used share of the limit, 0 to 1
         self._before = 0.0
-        self._price = 0.0  # of one item under all tasks
+        self._price = 0.0  # share of the limit that one item takes, over all tasks
         self._size = 0
-        self.front = 0  # how many items of each task may be handed out
+        self.front = 0  # so many items of each task may be handed out
 
     def advance(self, behind: int) -> None:
-        """Opens the next group, behind the items that every task was given; call it when nothing is under way."""
+        """Open the next group after `behind` items, which every task has handed out; call it when no job runs."""
         used = self._used()
         if self._size:
             self._price = max(self._price, (used - self._before) / self._size)

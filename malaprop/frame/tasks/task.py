@@ -1,4 +1,4 @@
-"""Task: a named part of a study. It yields what it finds, wherever it runs; the driver alone writes."""
+"""A task is a named part of a study. It yields results wherever it runs; only the driver writes them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Protocol
 from malaprop.frame.tasks.outputs import Output
 
 Inputs = Mapping[str, Any]
-Work = Callable[..., Iterator[Any]]  # (desk, inputs) -> pieces; with items (desk, inputs, share) -> pieces
+Work = Callable[..., Iterator[Any]]  # (context, inputs) -> pieces; with items (context, inputs, share) -> pieces
 
 
 class Item(Protocol):
-    """One of the things that a task works through, such as an example."""
+    """One thing that a task works on, such as an example."""
 
     @property
     def id(self) -> str: ...
 
 
 class Items(Protocol):
-    """All the things that a task works through: a `Dataset`, a `Stream`, or anything that can be counted."""
+    """All things that a task works on: a `Dataset`, a `Stream`, or any sized iterable of items."""
 
     def __iter__(self) -> Iterator[Item]: ...
 
@@ -32,29 +32,29 @@ class Items(Protocol):
 class Task:
     """A named part of a study.
 
-    `work` is a function of a module or a method of the study's settings, so that it can be sent to another process. It
-    is called with the desk where it runs, the values of the tasks it comes `after`, and, where the task has `items`, a
-    `Share` of them; it yields pieces, which its `output` writes. It may also yield a `Note`, which is shown and not
-    kept, or `Skipped`, which ends it.
+    `work` is a module's function or a method of the study's settings, so that it can be sent to another process. It is
+    called with a `WorkerContext`, the inputs (the values of the tasks it comes `after`, its victims, what it `reads`)
+    and, if the task has `items`, a `Share` of them. It yields pieces, which the executor writes to `output`. It may
+    also yield a `Note`, which is shown and not kept, or `Skipped`, which ends the task.
     """
 
-    name: str  # its folder below the study's, as runs/BERT/pwws
+    name: str  # also its folder below the study's, such as runs/BERT/pwws
     work: Work
     output: Output
-    after: tuple[str, ...] = ()  # the tasks whose values it is given, by their names
-    victims: Mapping[str, Any] = field(default_factory=dict)  # models as the user named them; given like values
-    holds: tuple[str, ...] = ()  # what it keeps loaded: a worker that has it already is asked first
-    reads: Callable[[Inputs], Inputs] | None = None  # more values, such as data, which the driver alone reads
-    items: Callable[[Inputs], Items] | None = None  # what can be shared out among workers; read by the driver too
+    after: tuple[str, ...] = ()  # names of the tasks whose values are its inputs
+    victims: Mapping[str, Any] = field(default_factory=dict)  # models as the user named them; inputs, too
+    holds: tuple[str, ...] = ()  # names of what it keeps loaded: a worker that has them is preferred
+    reads: Callable[[Inputs], Inputs] | None = None  # more inputs, such as data, which only the driver reads
+    items: Callable[[Inputs], Items] | None = None  # what workers divide among them; the driver reads it
     alone: bool = False  # it is timed: nothing else runs beside it
     optional: bool = False  # its failure is a result with a reason, and does not fail the study
-    follows: bool = False  # where a task before it was skipped, so is this one; else it is given the `Skipped`
-    vital: bool = False  # its failure ends the study at once; if it is optional too, a victim that fails or a library
-    # that is missing does not
-    at: str | None = None  # its folder below the study's, where that is not its name; "." is the study's own
+    follows: bool = False  # it is skipped if a task before it was; else that `Skipped` is its input
+    vital: bool = False  # its failure ends the study at once; if it is optional too, a failing victim or a missing
+    # library does not
+    at: str | None = None  # its folder below the study's if that is not its name; "." is the study's own
 
     def folder(self, root: Path) -> Path:
-        """Where its output lies, in the study's folder."""
+        """Return the folder of its output, below the study's folder `root`."""
         return root / (self.name if self.at is None else self.at)
 
 
@@ -63,7 +63,7 @@ _SAID = ("name", "part", "labels", "fields", "fingerprint", "drawn_from")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """What is said of all items of a task to those who work on a share of them."""
+    """The description of all items of a task, for workers that see only a share of them."""
 
     n: int
     name: str = ""
@@ -78,14 +78,14 @@ class Outline:
 
     @classmethod
     def of(cls, items: Any) -> Outline:
-        """Of a dataset all of it; of a plain list its length."""
+        """Describe a dataset by its attributes, a plain list by its length."""
         said = {name: getattr(items, name) for name in _SAID if hasattr(items, name)}
         return cls(n=len(items), **said)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The items that one worker is to do, and what they are a share of."""
+    """The items for one worker, and the description of all items."""
 
     items: Iterable[Any]
     whole: Outline
@@ -95,7 +95,7 @@ Plan = Mapping[str, Task]
 
 
 def plan_of(tasks: Iterable[Task]) -> Plan:
-    """The tasks by their names; each stands behind those it comes after."""
+    """Return the tasks by name, in order; each comes behind those it depends on."""
     plan: dict[str, Task] = {}
     for task in tasks:
         assert task.name not in plan, f"two tasks are called {task.name}"

@@ -1,4 +1,4 @@
-"""Desk: where a task runs. It knows the place, and holds the victims that were loaded there."""
+"""`WorkerContext` is what a task finds where it runs: device, folder, loaded victims, services and the budget."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Task
 
 Made = TypeVar("Made")
-CHECKED = "checked.sqlite"  # of a run that is under way: fresh answers that were paid for, should it be killed
-NO_CACHE = Path("none")  # answers are kept in no file, also where they are paid for
-_HELD = 48  # victims; the one not used for longest goes first
+CHECKED = "checked.sqlite"  # fresh answers that were paid for, kept while a run goes on in case it is killed
+NO_CACHE = Path("none")  # keep answers in no file, even if they are paid for
+_HELD = 48  # victims kept loaded; the least recently used one goes first
 _CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where and how models are loaded; travels to every worker."""
+    """How a worker loads models: device, precision, threads, limits. It is sent to every worker."""
 
     root: Path  # the study's folder
     device: str = "cpu"
@@ -35,15 +35,15 @@ class Place:
     threads: int | None = None  # of one process; None leaves torch alone
     sharing: int = 1  # processes on one GPU
     quiet: bool = True
-    limits: Limits | None = None  # what a run may ask of its victims; None: nothing is counted
-    labels: tuple[str, ...] = ()  # of victims that do not name theirs, in the order of their scores
+    limits: Limits | None = None  # what the run may spend; None: nothing is counted
+    labels: tuple[str, ...] = ()  # names for the labels of victims that name none, in the order of their scores
     home: str = field(default_factory=os.getcwd)  # the driver's working folder
     surroundings: Mapping[str, str] = field(
         default_factory=lambda: {name: os.environ[name] for name in _CARRIED if name in os.environ}
     )
 
-    def settle(self) -> None:
-        """In a process of its own: takes on the driver's surroundings as far as its machine has them."""
+    def apply(self) -> None:
+        """Apply the driver's environment, working folder, threads and share of the GPU to this worker process."""
         for name, value in self.surroundings.items():
             if Path(value).exists():
                 os.environ[name] = value
@@ -60,13 +60,13 @@ class Place:
         self.keep_threads()
 
     def keep_threads(self) -> None:
-        """Torch as soon as it is loaded: several processes on one machine keep to their cores."""
+        """Limit torch, if it is loaded, to this process's share of the cores."""
         if self.threads is not None and (torch := sys.modules.get("torch")) is not None:
             torch.set_num_threads(self.threads)
 
 
 class WorkerContext:
-    """What a task finds where it runs. `folder` is the task's own; `before` what an earlier attempt left of it."""
+    """What a task finds where it runs. `folder` is the task's own; `before` is what an earlier attempt finished."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -77,13 +77,13 @@ class WorkerContext:
         self._kept: dict[str, Any] = {}
         self._held_for: tuple[Path, Any] | None = None
         self._notes: list[str] = []
-        self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
-        self.purse: BudgetClient | None = None
+        self.tell: Callable[[str], None] = self._notes.append  # workers replace it by a function that sends at once
+        self.budget_client: BudgetClient | None = None
 
-    def pay_by(self, send: Callable[[Charge], BudgetState]) -> None:
-        """From now on every query is counted with whoever keeps the ledger, where the run counts any."""
+    def charge_through(self, send: Callable[[Charge], BudgetState]) -> None:
+        """Charge every query to the run's budget through `send`, if the run counts queries."""
         if self.place.limits is not None:
-            self.purse = BudgetClient(send, self.place.limits)
+            self.budget_client = BudgetClient(send, self.place.limits)
 
     @property
     def device(self) -> str:
@@ -94,16 +94,16 @@ class WorkerContext:
         return self.place.quiet
 
     def note(self, text: str) -> None:
-        """Says something to whoever watches, from the middle of long work; a task that yields may yield a `Note`."""
+        """Send a line to the user from the middle of long work; between pieces a task may yield a `Note` instead."""
         self.tell(text)
 
     def take_notes(self) -> list[str]:
-        """What was said and not heard yet."""
+        """Return the notes that were not sent yet, and forget them."""
         found, self._notes[:] = list(self._notes), []
         return found
 
-    def sit(self, task: Task, before: Any, folder: Path | None = None) -> None:
-        """Makes ready for a task."""
+    def begin(self, task: Task, before: Any, folder: Path | None = None) -> None:
+        """Prepare for a task: set its folder, and drop what was held for another one."""
         self.folder = task.folder(self.place.root) if folder is None else folder
         self.before = before
         if self._services is not None and self._services[0] != str(self.folder):
@@ -112,10 +112,10 @@ class WorkerContext:
             self._held_for = None
 
     def victim(self, thing: Any, cache: Path | None = None) -> Victim:
-        """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow.
+        """Return the victim that `mp.victim` makes of a name, folder or object; load it once for all later tasks.
 
-        Its queries are counted where the run counts them. Its answers are kept in the file `cache`; if none is given
-        and they are paid for, in one of our own. `NO_CACHE`: they are kept nowhere.
+        Its queries are counted if the run counts them. Its answers are kept in the file `cache`; without one, answers
+        that are paid for are kept in a file of malaprop's own. `NO_CACHE` keeps them nowhere.
         """
         key = f"{cache}: {thing}" if _is_named(thing) else f"{cache}: object {id(thing)}"
         if key not in self._held:
@@ -126,21 +126,21 @@ class WorkerContext:
         return self._held[key]
 
     def keep(self, name: str, make: Callable[[], Made]) -> Made:
-        """What was made under this name, once in this process: data that many tasks read."""
+        """Return what `make` returned for this name, called once in this process: for data that many tasks read."""
         if name not in self._kept:
             self._kept[name] = make()
         found: Made = self._kept[name]
         return found
 
     def hold(self, make: Callable[[], Made]) -> Made:
-        """What is made once for all shares of a task, and let go when the desk turns to another."""
+        """Return what `make` returned, called once for all shares of a task and dropped when another task begins."""
         if self._held_for is None:
             self._held_for = self.folder, make()
         found: Made = self._held_for[1]
         return found
 
     def services(self, victim: Victim) -> dict[str, Service]:
-        """The services of attacks on a victim; what they remember serves all shares of a task."""
+        """Return the services for attacks on a victim; their memory serves all shares of a task."""
         from malaprop.frame.runs.services import services
 
         key = (str(self.folder), id(victim))
@@ -149,7 +149,7 @@ class WorkerContext:
         return self._services[2]
 
     def give_memory_back(self) -> None:
-        """After a job: a GPU's memory that the job took and no longer needs, where other processes may want it."""
+        """Free unused GPU memory after a job, if other processes share the GPU."""
         if self.place.sharing > 1:
             self._crowded()
 
@@ -161,7 +161,7 @@ class WorkerContext:
         options: dict[str, Any] = {"precision": place.precision, "quiet": place.quiet} if named else {}
         thing = str(thing) if isinstance(thing, Path) else thing
         try:
-            with paid_by(self.purse):  # a probe is charged for, too
+            with paid_by(self.budget_client):  # a probe at loading costs queries, too
                 made = victim(thing, device=place.device, **options)
         except MalapropError:
             raise
@@ -173,22 +173,22 @@ class WorkerContext:
         return made
 
     def _guard(self, made: Victim, thing: Any, cache: Path | None) -> Victim:
-        """The victim with its answers kept and counted, as far as that is wanted."""
+        """Wrap the victim in `Paid` if its answers are to be kept or counted."""
         if cache is not None and cache != NO_CACHE and made.renews:
             raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
         if cache is None and self._is_paid(thing) and not made.renews:
             cache = self._answers_of(made)
             self.note(f"answers of {made.name} are kept in {cache} and not paid for twice; --cache none keeps none")
         disk = None if cache == NO_CACHE else cache
-        if disk is None and self.purse is None:
+        if disk is None and self.budget_client is None:
             return made
         from malaprop.engine.paid import Paid
 
         again = self.place.root / CHECKED if disk is not None and self.place.root.is_dir() else None
-        return Paid(made, disk, self.purse, again)
+        return Paid(made, disk, self.budget_client, again)
 
     def _answers_of(self, victim: Victim) -> Path:
-        """The file for answers that are paid for: of a victim that nobody can tell from another, one for this study."""
+        """Return the file for paid answers: one for each fingerprint; without a fingerprint one for this study."""
         from malaprop.assets.folders import cache_root
 
         if not victim.fingerprint:
@@ -196,12 +196,12 @@ class WorkerContext:
         return cache_root() / "answers" / f"{victim.fingerprint}.sqlite"
 
     def _is_paid(self, thing: Any) -> bool:
-        """Whether each answer costs money: it has a price, or comes from a service that has."""
+        """Return whether answers cost money: the run has a price, or the victim is behind a paid service."""
         priced = self.place.limits is not None and self.place.limits.priced
         return priced or (_is_named(thing) and "openai:" in str(thing))
 
     def _crowded(self) -> bool:
-        """Whether the GPU's memory should be given back before more is loaded."""
+        """Free GPU memory if it is short; return whether it still is."""
         if not self.place.device.startswith("cuda"):
             return False
         import torch
@@ -216,13 +216,13 @@ class WorkerContext:
 
 
 def forget_checks(root: Path) -> None:
-    """Removes the fresh answers of a run that has ended: nobody goes on with it."""
+    """Remove the fresh answers of a run that has ended, for nothing resumes it."""
     for path in root.glob(f"{CHECKED}*"):
         path.unlink(missing_ok=True)
 
 
 def _is_named(thing: Any) -> bool:
-    """Whether a victim is known by what it is called, so that it need be loaded but once."""
+    """Return whether a victim is given by name, so that loading it once is enough."""
     from malaprop.frame.runs.victims import Configured
 
     return isinstance(thing, (str, os.PathLike, Configured))

@@ -127,7 +127,7 @@ def test_answers_are_the_models_where_nothing_was_asked_before():
 
 @pytest.mark.parametrize("spec", ["fuse(stateful)", "stateful(stateful)", "purify:spell(stateful:limit=2)"])
 def test_it_stands_outermost(spec):
-    with pytest.raises(SettingError, match="stateful stands outermost"):
+    with pytest.raises(SettingError, match="stateful must be the outermost"):
         defend(spec, small_victims.words())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from malaprop.core.errors import DataError
-from malaprop.frame.command.watch import Teller, watch
+from malaprop.frame.command.watch import TerminalListener, watch
 from malaprop.frame.records.outcome import Outcome, Side
 from malaprop.frame.tasks.events import PieceWritten, StudyPlanned, TaskEnded, TaskNote, TaskStarted, WorkerLost
 
@@ -52,13 +52,13 @@ def test_bars_count_parts_and_items_of_what_runs():
 
     out = StringIO()
     bar = Progress(console=Console(file=out, width=200, force_terminal=False))
-    teller = Teller(bar)
+    listener = TerminalListener(bar)
     for one in HAPPENINGS[:4]:
-        teller(one)
+        listener(one)
     shown = [(task.description, task.completed, task.total) for task in bar.tasks]
     assert shown == [("parts", 0, 3), ("runs/m/typos", 3, 3)]
     for one in HAPPENINGS[4:]:
-        teller(one)
+        listener(one)
     assert [(task.description, task.completed) for task in bar.tasks] == [("parts", 3)]
     assert out.getvalue().splitlines() == LINES
 

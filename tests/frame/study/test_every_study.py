@@ -191,7 +191,7 @@ def test_python_takes_objects_and_keeps_a_folder_for_the_result():
 def test_wrong_names_of_studies():
     with pytest.raises(MalapropError, match="did you mean"):
         mp.study("onewrod")
-    with pytest.raises(MalapropError, match="no study that can be run from settings yet"):
+    with pytest.raises(MalapropError, match="is not a study and cannot run from settings"):
         mp.study("serve")
     with pytest.raises(MalapropError, match="no setting is called 'vicitms'"):
         mp.study("leaderboard", vicitms=["x"])

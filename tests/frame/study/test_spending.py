@@ -17,10 +17,10 @@ from malaprop.features.audit.study import Audit
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.spending import SpendingRecord
-from malaprop.frame.study.budget_options import Bookkeeper
+from malaprop.frame.study.budget_options import SpendingWriter
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.shares import Groups
+from malaprop.frame.tasks.shares import ExampleGroups
 from malaprop.models.victims.requests import Throttle
 from malaprop.models.victims.strings import StringVictim
 
@@ -157,7 +157,7 @@ def test_the_ledger_holds_whatever_workers_do_side_by_side():
 def test_what_is_spent_is_on_disk_before_the_answers_come(tmp_path):
     """Though the victim may be slow, and the run be killed meanwhile."""
     ledger = Budget(limits=Limits(queries=100))
-    with Bookkeeper(ledger, tmp_path):
+    with SpendingWriter(ledger, tmp_path):
         ledger.draw(Charge(queries=40))
         assert SpendingRecord.read(tmp_path).queries == 40
         ledger.draw(Charge(queries=20))
@@ -171,7 +171,7 @@ def test_what_is_spent_is_on_disk_before_the_answers_come(tmp_path):
 
 def test_groups_grow_while_there_is_much_left_and_shrink_to_one():
     used, sizes = 0.0, []
-    groups = Groups(lambda: used)
+    groups = ExampleGroups(lambda: used)
     while used < 0.999:
         before = groups.front
         groups.advance(before)

@@ -23,7 +23,7 @@ from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.runs.load_victim import load
 from malaprop.frame.runs.local import run
-from malaprop.frame.runs.shared_change import find_change, put_change
+from malaprop.frame.runs.shared_change import apply_change, find_change
 from malaprop.models.victims.strings import StringVictim
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
@@ -53,7 +53,7 @@ def test_one_prefix_is_found_on_a_panel_and_put_to_other_texts() -> None:
     wanted = np.mean([row[1] for row in toy.predict([f"awful awful {e.fields['text']}" for e in panel])])
     assert change.score_after == pytest.approx(wanted, abs=1e-5)
     others = toy.examples(["a great film", "good", "great , good , great , good , great", "a bad film"])
-    found = {o.original.fields["text"]: o for o in put_change(victim, change, others)}
+    found = {o.original.fields["text"]: o for o in apply_change(victim, change, others)}
     assert found["good"].status == "success"
     assert found["good"].adversarial.fields == {"text": "awful awful good"}
     assert found["good"].edits[0].op == "insert"
@@ -74,9 +74,9 @@ def test_a_prefix_that_is_rejected_is_not_what_is_looked_for() -> None:
 def test_an_example_without_words_or_with_an_error_costs_no_other() -> None:
     victim = toy.victim(call=lambda texts: [[1 / 0] if "boom" in t else toy.predict([t])[0] for t in texts])
     change = find_change(prefix(), victim, toy.examples(["a good film"]))
-    found = list(put_change(victim, change, toy.examples(["good", "boom", "..."], label=1)))
+    found = list(apply_change(victim, change, toy.examples(["good", "boom", "..."], label=1)))
     assert [o.status for o in found] == ["success", "error", "skipped"]
-    (held,) = put_change(victim, change, toy.examples(["..."], label=0))
+    (held,) = apply_change(victim, change, toy.examples(["..."], label=0))
     assert (held.status, held.reason) == ("failed", "no words to change")
 
 
@@ -103,7 +103,7 @@ def test_one_change_of_the_instruction_is_judged_by_all_texts(folder: Path) -> N
         wanted = np.mean([row[e.label] for row, e in zip(whole, panel, strict=True)])
         assert score == pytest.approx(float(wanted), abs=1e-4)
     assert change.score_after < change.score_before
-    outcome = next(iter(put_change(victim, change, panel)))
+    outcome = next(iter(apply_change(victim, change, panel)))
     assert outcome.original.fields == {"prompt": change.before, "text": "a good film"}
     with pytest.raises(SettingError, match="has no prompt; --fields prompt is for causal: and openai: victims"):
         find_change(attack, toy.victim(), panel)

@@ -24,19 +24,19 @@ from malaprop.frame.tasks.workers.processes import Processes
 from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 
-def found(desk, inputs):
+def found(context, inputs):
     """A new number each time."""
-    mark = desk.place.root / "asked"
+    mark = context.place.root / "asked"
     mark.write_text((mark.read_text() if mark.exists() else "") + "x")
     yield Number(len(mark.read_text()))
 
 
-def keep(desk, inputs):
+def keep(context, inputs):
     yield inputs["ask"]
 
 
-def other_lines(desk, inputs, share):
-    for piece in toy_tasks.lines(desk, inputs, share):
+def other_lines(context, inputs, share):
+    for piece in toy_tasks.lines(context, inputs, share):
         yield replace(piece, seed=8) if type(piece).__name__ == "Run" else piece
 
 
@@ -75,7 +75,7 @@ def test_what_is_vital_ends_the_study(tmp_path):
 
 
 def asks(error):
-    def work(desk, inputs):
+    def work(context, inputs):
         yield Number(1)
         raise error
 
@@ -106,17 +106,17 @@ def test_all_settings_of_a_free_group_are_free():
     assert lasting(_Outer()) == {"own": 1}
 
 
-def several(desk, inputs):
+def several(context, inputs):
     """Two run folders; the worker dies over the first, as often as the file says, having written some of it."""
-    once = desk.keep("once", lambda: object())
-    assert desk.keep("once", lambda: object()) is once
+    once = context.keep("once", lambda: object())
+    assert context.keep("once", lambda: object()) is once
     left = 0
     for name in ("left", "right"):
         yield name, toy_tasks.Run(recipe="toy", victim="v", data="d", n=MANY, seed=7, labels=("a", "b"))
         for number, item in enumerate(toy_tasks.examples(inputs)):
-            if item.id in desk.before[name]:
+            if item.id in context.before[name]:
                 continue
-            mark = desk.place.root / "kills"
+            mark = context.place.root / "kills"
             if number == 40 and mark.exists() and (kills := int(mark.read_text())):
                 time.sleep(0.5)
                 yield "left", Outcome(id="id40", status="skipped", label=0, original=Side(dict(item.fields)), seed=7)
@@ -127,7 +127,7 @@ def several(desk, inputs):
     yield TimeTaken({"left": left})
 
 
-def count(desk, inputs):
+def count(context, inputs):
     yield Number(sum(len(read_outcomes(folder)) for folder in inputs["both"].values()))
 
 

@@ -158,7 +158,7 @@ def test_a_task_that_kills_its_worker_is_given_up(tmp_path):
 
 
 def test_what_cannot_be_sent_says_so(tmp_path):
-    own = Task(name="own", work=lambda desk, inputs: iter([Number(1)]), output=JsonFile(Number))
+    own = Task(name="own", work=lambda context, inputs: iter([Number(1)]), output=JsonFile(Number))
     failed = execute(tmp_path, processes(2, tmp_path), own)
     assert isinstance(failed["own"], SettingError)
     assert "own cannot be sent to another process" in str(failed["own"])

@@ -85,10 +85,10 @@ def test_errors_come_back_in_words(session, tmp_path):
 
 
 def test_workers_of_a_cluster_share_one_limit(session, tmp_path):
-    ledger = Budget(limits=Limits(queries=95))
-    made = RayCluster(session, Place(root=tmp_path, limits=ledger.limits), workers=2, ledger=ledger)
+    budget = Budget(limits=Limits(queries=95))
+    made = RayCluster(session, Place(root=tmp_path, limits=budget.limits), workers=2, budget=budget)
     tasks = [Task(name=name, work=toy_tasks.spend, output=JsonFile(Number)) for name in ("one", "two")]
     execution = Execution(plan_of(tasks), tmp_path, made)
     assert execution.run() == {}
     assert execution.stopped == "--max-queries 95 is reached"
-    assert ledger.spent.queries == 90
+    assert budget.spent.queries == 90

@@ -35,12 +35,12 @@ def examples(inputs) -> list[Example]:
     return [Example(id=f"id{number}", fields={"text": f"text {number}"}, label=0) for number in range(MANY)]
 
 
-def lines(desk: WorkerContext, inputs, share: Share) -> Iterator[object]:
+def lines(context: WorkerContext, inputs, share: Share) -> Iterator[object]:
     """A line an item; the folder's files `kill-ID` say whose worker dies: once, or whenever it is taken up."""
-    (desk.place.root / f"worker-{os.getpid()}").touch()
+    (context.place.root / f"worker-{os.getpid()}").touch()
     yield Run(recipe="toy", victim="v", data="d", n=len(share.whole), seed=7, labels=("a", "b"))
     for item in share.items:
-        mark = desk.place.root / f"kill-{item.id}"
+        mark = context.place.root / f"kill-{item.id}"
         if mark.exists():
             if mark.read_text() == "once":
                 mark.unlink()
@@ -49,76 +49,76 @@ def lines(desk: WorkerContext, inputs, share: Share) -> Iterator[object]:
         yield Outcome(id=item.id, status="skipped", label=0, original=Side(dict(item.fields)), seed=7)
 
 
-def model(desk: WorkerContext, inputs) -> Iterator[object]:
+def model(context: WorkerContext, inputs) -> Iterator[object]:
     """A folder that the task writes itself, in two steps."""
     yield Note("training")
-    desk.folder.mkdir(parents=True, exist_ok=True)
-    (desk.folder / "half").write_text("half")
-    (desk.folder / "model.json").write_text("{}")
+    context.folder.mkdir(parents=True, exist_ok=True)
+    (context.folder / "half").write_text("half")
+    (context.folder / "model.json").write_text("{}")
 
 
-def two(desk: WorkerContext, inputs) -> Iterator[object]:
+def two(context: WorkerContext, inputs) -> Iterator[object]:
     about = Run(recipe="toy", victim="v", data="d", n=3, seed=7, labels=("a", "b"))
     for name in ("left", "right"):
         yield name, about
         for number in range(3):
-            if f"id{number}" not in desk.before[name]:
+            if f"id{number}" not in context.before[name]:
                 yield name, Outcome(id=f"id{number}", status="skipped", label=0, original=Side({"text": name}))
 
 
-def count_lines(desk: WorkerContext, inputs) -> Iterator[Number]:
+def count_lines(context: WorkerContext, inputs) -> Iterator[Number]:
     """Of run folders that are given by their paths, which here are no longer the driver's."""
     folders = inputs["pair"].values()
-    assert not any(folder.is_relative_to(desk.place.root) for folder in folders)
+    assert not any(folder.is_relative_to(context.place.root) for folder in folders)
     yield Number(sum(len(read_outcomes(folder)) for folder in folders))
 
 
-def broken(desk: WorkerContext, inputs) -> Iterator[object]:
+def broken(context: WorkerContext, inputs) -> Iterator[object]:
     yield Note("on its way")
     raise DataError("a column is missing")
 
 
-def impossible(desk: WorkerContext, inputs) -> Iterator[object]:
+def impossible(context: WorkerContext, inputs) -> Iterator[object]:
     yield Skipped("shows no gradient")
 
 
-def spend(desk: WorkerContext, inputs) -> Iterator[object]:
+def spend(context: WorkerContext, inputs) -> Iterator[object]:
     """Asks for ten queries at a time, for as long as it may."""
-    assert desk.purse is not None
+    assert context.budget_client is not None
     while True:
-        desk.purse.draw(10)
+        context.budget_client.draw(10)
         yield Note("ten more")
 
 
-def dies(desk: WorkerContext, inputs) -> Iterator[object]:
+def dies(context: WorkerContext, inputs) -> Iterator[object]:
     yield Note("soon")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def alone(desk: WorkerContext, inputs) -> Iterator[Number]:
+def alone(context: WorkerContext, inputs) -> Iterator[Number]:
     """How many others run at the same time."""
-    mark = desk.place.root / f"running-{os.getpid()}"
+    mark = context.place.root / f"running-{os.getpid()}"
     mark.write_text("")
     time.sleep(0.3)
-    others = len(list(desk.place.root.glob("running-*"))) - 1
+    others = len(list(context.place.root.glob("running-*"))) - 1
     mark.unlink()
     yield Number(others)
 
 
-def cramped(desk: WorkerContext, inputs) -> Iterator[Number]:
+def cramped(context: WorkerContext, inputs) -> Iterator[Number]:
     """Too little memory for two side by side."""
-    (found,) = alone(desk, inputs)
-    if found.value or (desk.place.root / "never").exists():
+    (found,) = alone(context, inputs)
+    if found.value or (context.place.root / "never").exists():
         raise MemoryError("cannot hold 40 GB")
     yield found
 
 
-def look(desk: WorkerContext, inputs) -> Iterator[Number]:
+def look(context: WorkerContext, inputs) -> Iterator[Number]:
     """Whether the model's folder has come, and is not the driver's own."""
-    yield Number(int((inputs["model"] / "half").is_file() and not inputs["model"].is_relative_to(desk.place.root)))
+    yield Number(int((inputs["model"] / "half").is_file() and not inputs["model"].is_relative_to(context.place.root)))
 
 
-def read_number(desk: WorkerContext, inputs) -> Iterator[Number]:
+def read_number(context: WorkerContext, inputs) -> Iterator[Number]:
     """What the environment says."""
     yield Number(int(os.environ.get("TOY_NUMBER", "0")))
 
@@ -130,7 +130,7 @@ class Stubborn:
         raise TypeError("it stays here")
 
 
-def unsendable(desk: WorkerContext, inputs) -> Iterator[Number]:
+def unsendable(context: WorkerContext, inputs) -> Iterator[Number]:
     yield Number(1)
 
 
@@ -148,7 +148,7 @@ def plan(*more: Task) -> Plan:
     )
 
 
-def add(desk: WorkerContext, inputs) -> Iterator[Number]:
+def add(context: WorkerContext, inputs) -> Iterator[Number]:
     assert inputs["impossible"] == Skipped("shows no gradient")
     yield Number(len(inputs["lines"]) + len(inputs["runs/two"]["left"]))
 

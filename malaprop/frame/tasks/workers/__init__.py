@@ -1,1 +1,1 @@
-"""Who does the tasks: this process, several on this machine, or those of a Ray cluster."""
+"""Workers that do tasks: this process, several processes on this machine, or actors of a Ray cluster."""

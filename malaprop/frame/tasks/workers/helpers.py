@@ -1,4 +1,4 @@
-"""Helpers: processes that work for a single task, each with a tool of its own that it makes once."""
+"""Helper processes of a single task; each makes a tool once and answers questions with it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Tool = Callable[[Any], Any]
 
 
 class Helpers:
-    """Each helper calls `make` when it is first asked, and answers with what that gave it."""
+    """Several helper processes; each calls `make` at its first question and answers with the function it returned."""
 
     def __init__(self, many: int, make: Callable[[], Tool]) -> None:
         context: Any = multiprocessing.get_context("spawn")
-        self._hands: list[tuple[BaseProcess, Connection]] = []
+        self._processes: list[tuple[BaseProcess, Connection]] = []
         for _ in range(many):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, make, share_threads(many)), daemon=True)
             with hold_interrupts():
                 process.start()
             theirs.close()
-            self._hands.append((process, ours))
+            self._processes.append((process, ours))
 
     def __len__(self) -> int:
-        return len(self._hands)
+        return len(self._processes)
 
     def ask(self, questions: Sequence[Any]) -> list[Any]:
-        """The answers, in order; there may be as many questions as helpers."""
-        busy = [line for (_, line), _ in zip(self._hands, questions, strict=False)]
+        """Return the answers in order; there may be at most as many questions as helpers."""
+        busy = [line for (_, line), _ in zip(self._processes, questions, strict=False)]
         try:
             for line, question in zip(busy, questions, strict=True):
                 line.send(question)
@@ -53,16 +53,16 @@ class Helpers:
         return [answer for _, answer in answers]
 
     def close(self) -> None:
-        """Ends them at once: they hold copies alone, and one may be in the middle of a long answer."""
-        for process, line in self._hands:
+        """Terminate the helpers at once: they hold only copies, and one may be busy for long."""
+        for process, line in self._processes:
             line.close()
             process.terminate()
-        for process, _ in self._hands:
+        for process, _ in self._processes:
             process.join()
 
 
 def _serve(line: Connection, make: Callable[[], Tool], threads: int) -> None:
-    """The life of a helper. Ctrl-C is for the task, with which it ends."""
+    """Answer questions in a helper process until the pipe closes. Ctrl-C is for the task, which ends the helper."""
     end_with_driver()
     import torch
 

@@ -1,4 +1,4 @@
-"""Job: a task, or a share of its items, given to one worker; and what workers say of it."""
+"""A job is a task, or a share of its items, for one worker; the worker answers with events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from malaprop.frame.tasks.shares import Portion
 from malaprop.frame.tasks.task import Inputs, Share, Task
 from malaprop.frame.tasks.worker_context import WorkerContext
 
-EVERY = 0.25  # seconds after which finished pieces are sent; what a lost worker had not sent is done again
+EVERY = 0.25  # seconds between two lists of pieces; what a lost worker had not sent is done again
 
 
 class Job(NamedTuple):
-    """What one worker does. `portion` is the driver's own list of the items that are not done yet."""
+    """The work of one worker. `portion` is the driver's list of the items that are not done yet."""
 
     number: int
     task: Task
@@ -27,7 +27,7 @@ class Job(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What is heard of a job: `pieces` (a list), its `end`, that it `failed` (an exception), or was `lost` (why)."""
+    """News of a job; `kind` is pieces (value: a list), end, failed (an exception) or lost (the reason)."""
 
     job: int
     kind: str
@@ -35,44 +35,44 @@ class Event(NamedTuple):
 
 
 class Workers(Protocol):
-    """Used inside `with`; leaving it on an error ends what runs."""
+    """What the executor needs of workers. They are used inside `with`; leaving it with an error ends running jobs."""
 
-    many: int  # jobs done at a time
-    whole: bool  # a task is given to one of them with all its items
+    many: int  # jobs at a time
+    whole: bool  # one worker gets a task with all its items
 
     @property
     def idle(self) -> bool:
-        """Whether somebody is free."""
+        """Whether a worker is free."""
 
     def pick(self, ready: Sequence[Task]) -> Task | None:
-        """The task of which something should be started now; None where nobody is free."""
+        """Choose the task that a free worker should start now; None if no worker is free."""
 
     def start(self, job: Job, inputs: Inputs, before: Any) -> None:
-        """Begins a job of the task that was picked last; raises where it cannot be sent."""
+        """Start a job of the task that `pick` chose; raise if it cannot be sent to the worker."""
 
     def events(self) -> Iterable[Event]:
-        """Waits until somebody speaks, and gives what was said."""
+        """Wait for news from workers, and yield it."""
 
     def __enter__(self) -> Workers: ...
 
     def __exit__(self, *what: object) -> None: ...
 
 
-def perform(task: Task, desk: WorkerContext, inputs: Inputs, share: Share | None) -> Iterator[Any]:
-    """The pieces of a job, wherever it runs; the last is `Stopped` where a spending limit ended it."""
+def perform(task: Task, context: WorkerContext, inputs: Inputs, share: Share | None) -> Iterator[Any]:
+    """Yield the pieces of a job where it runs; the last one is `Stopped` if a spending limit ended it."""
     try:
-        for piece in task.work(desk, inputs) if task.items is None else task.work(desk, inputs, share):
-            yield from map(Note, desk.take_notes())
+        for piece in task.work(context, inputs) if task.items is None else task.work(context, inputs, share):
+            yield from map(Note, context.take_notes())
             yield piece
     except LimitReached as reached:
         yield Stopped(plain(reached))
-    yield from map(Note, desk.take_notes())
-    if desk.purse is not None:
-        desk.purse.close()
+    yield from map(Note, context.take_notes())
+    if context.budget_client is not None:
+        context.budget_client.close()
 
 
 def batches(pieces: Iterable[Any]) -> Iterator[list[Any]]:
-    """Pieces in small lists, the first at once: it says what is written, and lines that follow need it."""
+    """Yield pieces in small lists; the first at once, because it describes the run and the other lines need it."""
     ready: list[Any] = []
     sent = float("-inf")
     for piece in pieces:
@@ -85,9 +85,9 @@ def batches(pieces: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def choose(ready: Sequence[Task], held: set[str], elsewhere: set[str]) -> Task:
-    """The first task whose models this worker holds; else the first whose models nobody holds; else the first.
+    """Choose the first task whose models this worker holds, else the first whose models no other holds, else the first.
 
-    A free worker takes what another holds rather than wait.
+    A free worker loads what another holds rather than wait.
     """
     own = (task for task in ready if task.holds and held.issuperset(task.holds))
     free = (task for task in ready if elsewhere.isdisjoint(task.holds))
@@ -96,7 +96,7 @@ def choose(ready: Sequence[Task], held: set[str], elsewhere: set[str]) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """The kind of an error by its name, and its words; `node` is the machine, where it is another one."""
+    """An error of a worker as text, because not every exception survives pickling; `node` names another machine."""
 
     kind: str
     words: str
@@ -104,7 +104,7 @@ class RemoteError:
 
     @classmethod
     def of(cls, error: BaseException, what: str, node: str = "") -> RemoteError:
-        """An error in words that can travel."""
+        """Convert an exception to one that can be sent to the driver."""
         if short_of_memory(error):
             words = f"{what}: no memory for it ({plain(error)[:200]}); use fewer workers a machine, or larger machines"
             return cls("NoMemoryError", words, node)

@@ -1,4 +1,4 @@
-"""Leash: a process ends with its parent, whatever it imports or computes at that moment."""
+"""Worker processes end with their driver, whatever they import or compute at that moment."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 
 
 def end_with(parent: int) -> None:
-    """Has the system kill this process when its parent dies; ends it at once where that has happened.
+    """Ask the system to kill this process when its parent dies; exit at once if the parent is dead already.
 
-    Linux alone can do that. Elsewhere a worker's thread looks after the driver, which an import can hold up.
+    Only Linux can do that. Elsewhere a thread of the worker watches the driver, which a long import can delay.
     """
     if sys.platform == "linux":
         from ctypes import CDLL
@@ -25,16 +25,16 @@ def end_with(parent: int) -> None:
 
 
 def end_with_driver() -> None:
-    """As `end_with`, of a worker whose parent is its driver; one that a server forked is bound already."""
+    """Bind a worker to its driver if that is its parent; a worker that a fork server started is bound already."""
     driver = multiprocessing.parent_process()
     if driver is not None and driver.pid == os.getppid():
         end_with(driver.pid)
 
 
 def _bind_server(driver: int) -> None:
-    """A server of forks imports this before the libraries that take seconds; it and what it forks end with the driver.
+    """Bind a fork server, and every process that it forks, to the driver; it imports this before slow libraries.
 
-    Left to itself the server would look for its driver only behind those imports, and wait for its workers.
+    By itself the server would notice the end of its driver only after those imports, and wait for its workers.
     """
     end_with(driver)
     server = os.getpid()

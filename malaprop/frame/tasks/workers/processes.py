@@ -1,4 +1,4 @@
-"""Processes: several on this machine do the tasks, each with a desk of its own and its share of a GPU."""
+"""Several processes of this machine do the tasks, each with its own `WorkerContext` and its share of a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from malaprop.frame.tasks.workers.job import Event, Job, RemoteError, batches, c
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-PRELOAD = (  # what every process would import for seconds
+PRELOAD = (  # slow imports that the fork server does once for all processes
     "torch._dynamo",
     "malaprop.frame.runs.local",
     "malaprop.zoo.victim",
@@ -35,18 +35,18 @@ PRELOAD = (  # what every process would import for seconds
 
 
 def share_threads(jobs: int) -> int:
-    """Threads of one of several processes: its share of the cores, and no more than the user has said."""
+    """Return the threads for each of `jobs` processes: its share of the cores, at most OMP_NUM_THREADS."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return min(max(1, (os.cpu_count() or 1) // jobs), int(asked) if asked.isdecimal() and int(asked) else 1 << 16)
 
 
 @contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """A process that is started within never hears Ctrl-C, not even while it imports; the driver hears it behind."""
+    """Block Ctrl-C while processes start, so that they never receive it; the driver receives it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # or a process that is started would start it, which lets signals in again
+    resource_tracker.ensure_running()  # else the first process would start it, which unblocks signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -55,29 +55,29 @@ def hold_interrupts() -> Iterator[None]:
 
 
 @dataclass(slots=True, eq=False)
-class _Hand:
-    """One process, what it holds, and what it is doing."""
+class _WorkerProcess:
+    """One worker process, the names of what it has loaded, and its job."""
 
     process: BaseProcess
     line: Connection
     held: set[str] = field(default_factory=set)
-    task: str = ""  # whose inputs it has
+    task: str = ""  # the task whose inputs it was sent
     job: int | None = None
 
 
 class Processes:
-    """A task goes to a process that holds its models, if one is free."""
+    """Workers that are processes of this machine; a task goes to a free process that holds its models, if any does."""
 
     whole = False
 
     def __init__(
-        self, jobs: int, place: Place, *, ledger: Budget | None = None, preload: Sequence[str] = PRELOAD
+        self, jobs: int, place: Place, *, budget: Budget | None = None, preload: Sequence[str] = PRELOAD
     ) -> None:
-        self.many, self.ledger = jobs, ledger
+        self.many, self.budget = jobs, budget
         self.place = replace(place, threads=share_threads(jobs), sharing=jobs)
-        self._hands: list[_Hand] = []
-        self._next: _Hand | None = None
-        # a process forked behind an import that has touched the GPU could not use it
+        self._workers: list[_WorkerProcess] = []
+        self._next: _WorkerProcess | None = None
+        # CUDA cannot be used in a process that is forked after the parent initialised it, so GPUs need spawn
         quick = place.device == "cpu" and "forkserver" in multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("forkserver" if quick else "spawn")
         if quick:
@@ -85,7 +85,7 @@ class Processes:
             self._start_server()
 
     def _start_server(self) -> None:
-        """Starts what forks the processes, unless it runs; bound to this thread's life where that is the driver's."""
+        """Start the fork server unless it runs. From the main thread, bind it to this process."""
         if threading.current_thread() is threading.main_thread():
             os.environ[leash.PARENT] = str(os.getpid())
         try:
@@ -95,18 +95,18 @@ class Processes:
             os.environ.pop(leash.PARENT, None)
 
     def __enter__(self) -> Processes:
-        self._hands = [self._begin() for _ in range(self.many)]
+        self._workers = [self._begin() for _ in range(self.many)]
         return self
 
     def __exit__(self, *what: object) -> None:
-        for hand in self._hands:
-            hand.line.close()
+        for worker in self._workers:
+            worker.line.close()
             if what[0] is not None:
-                hand.process.terminate()
-        for hand in self._hands:
-            hand.process.join()
+                worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join()
 
-    def _begin(self) -> _Hand:
+    def _begin(self) -> _WorkerProcess:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(theirs, self.place, dict(os.environ)), daemon=True)
         if self._context.get_start_method() == "spawn":
@@ -115,87 +115,87 @@ class Processes:
         else:
             process.start()  # waits for the server's imports, which Ctrl-C may cut short
         theirs.close()
-        return _Hand(process, ours)
+        return _WorkerProcess(process, ours)
 
     @property
     def idle(self) -> bool:
-        return any(hand.job is None for hand in self._hands)
+        return any(worker.job is None for worker in self._workers)
 
     def pick(self, ready: Sequence[Task]) -> Task | None:
-        free = [hand for hand in self._hands if hand.job is None]
+        free = [worker for worker in self._workers if worker.job is None]
         if not free:
             return None
-        for hand in free:  # whoever has what one of the tasks needs
-            task = choose(ready, hand.held, self._elsewhere(hand))
-            if task.holds and hand.held.issuperset(task.holds):
-                self._next = hand
+        for worker in free:  # prefer a worker that holds the models of a task
+            task = choose(ready, worker.held, self._elsewhere(worker))
+            if task.holds and worker.held.issuperset(task.holds):
+                self._next = worker
                 return task
         self._next = free[0]
         return choose(ready, free[0].held, self._elsewhere(free[0]))
 
-    def _elsewhere(self, hand: _Hand) -> set[str]:
-        return set().union(*(other.held for other in self._hands if other is not hand))
+    def _elsewhere(self, worker: _WorkerProcess) -> set[str]:
+        return set().union(*(other.held for other in self._workers if other is not worker))
 
     def start(self, job: Job, inputs: Inputs, before: Any) -> None:
-        hand = self._next
-        assert hand is not None, "pick comes first"
+        worker = self._next
+        assert worker is not None, "pick comes first"
         try:
-            if hand.task != job.task.name:
-                hand.line.send(("task", (job.task, inputs, before)))
-                hand.task = job.task.name
-            hand.line.send(("job", job.share))
+            if worker.task != job.task.name:
+                worker.line.send(("task", (job.task, inputs, before)))
+                worker.task = job.task.name
+            worker.line.send(("job", job.share))
         except (BrokenPipeError, ConnectionError):
-            pass  # it died while idle: heard below
+            pass  # it died while idle: `events` reports it as lost
         except Exception as error:  # noqa: BLE001 - an object's own way of being sent may raise anything
             raise SettingError(
                 f"{job.task.name} cannot be sent to another process: {plain(error)[:200]}; give folders or names, or "
                 "use one job"
             ) from None
-        hand.job = job.number
-        hand.held.update(job.task.holds)
+        worker.job = job.number
+        worker.held.update(job.task.holds)
 
     def events(self) -> Iterator[Event]:
-        busy = {hand.line: hand for hand in self._hands if hand.job is not None}
+        busy = {worker.line: worker for worker in self._workers if worker.job is not None}
         for line in wait(list(busy)):
-            hand = busy[line]  # type: ignore[index]
-            assert hand.job is not None
+            worker = busy[line]  # type: ignore[index]
+            assert worker.job is not None
             try:
-                kind, value = hand.line.recv()
+                kind, value = worker.line.recv()
             except (EOFError, OSError):
-                yield Event(hand.job, "lost", self._replace(hand))
+                yield Event(worker.job, "lost", self._replace(worker))
                 continue
-            job = hand.job
-            if kind == "bill":
-                assert self.ledger is not None, "who sends bills was told of limits"
-                hand.line.send(self.ledger.draw(value))
+            job = worker.job
+            if kind == "charge":
+                assert self.budget is not None, "only workers with limits send charges"
+                worker.line.send(self.budget.draw(value))
                 continue
             if kind != "pieces":
-                hand.job = None
+                worker.job = None
             yield Event(job, kind, value.error() if kind == "failed" else value)
 
-    def _replace(self, hand: _Hand) -> str:
-        """Puts a new process in the place of one that died; gives the reason."""
-        hand.process.join()
-        hand.line.close()
-        code = hand.process.exitcode
-        self._hands[self._hands.index(hand)] = self._begin()
+    def _replace(self, worker: _WorkerProcess) -> str:
+        """Replace a process that died by a new one; return how it died."""
+        worker.process.join()
+        worker.line.close()
+        code = worker.process.exitcode
+        self._workers[self._workers.index(worker)] = self._begin()
         return f"exit code {code}" if code is None or code >= 0 else f"killed by signal {-code}"
 
 
 def _serve(line: Connection, place: Place, environment: Mapping[str, str]) -> None:
-    """The life of one process: jobs come, pieces go. Ctrl-C is for the driver, which ends it.
+    """Do jobs in a worker process until the pipe to the driver closes. Ctrl-C is for the driver, which ends it.
 
-    A server forks it that may have begun long before: the environment is the driver's of now.
+    `environment` is the driver's present one: the fork server may have started under an older one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leash.end_with_driver()
     os.environ.clear()
     os.environ.update(environment)
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
-    place.settle()
-    desk = WorkerContext(place)
-    desk.tell = lambda text: _send(line, "pieces", [Note(text)])
-    desk.pay_by(partial(_pay, line))
+    place.apply()
+    context = WorkerContext(place)
+    context.tell = lambda text: _send(line, "pieces", [Note(text)])
+    context.charge_through(partial(_pay, line))
     given: tuple[Task, Inputs, Any] | None = None
     try:
         while True:
@@ -204,37 +204,39 @@ def _serve(line: Connection, place: Place, environment: Mapping[str, str]) -> No
                 given = value
             else:
                 assert given is not None, "a job comes behind its task"
-                _work(line, desk, *given, value)
+                _work(line, context, *given, value)
     except (EOFError, OSError, _DriverGoneError):
         return
 
 
 class _DriverGoneError(Exception):
-    """Nobody hears this process any more."""
+    """The driver has closed its end of the pipe."""
 
 
-def _work(line: Connection, desk: WorkerContext, task: Task, inputs: Inputs, before: Any, share: Share | None) -> None:
+def _work(
+    line: Connection, context: WorkerContext, task: Task, inputs: Inputs, before: Any, share: Share | None
+) -> None:
     trouble = None
     try:
-        desk.sit(task, before)
-        for pieces in batches(perform(task, desk, inputs, share)):
+        context.begin(task, before)
+        for pieces in batches(perform(task, context, inputs, share)):
             _send(line, "pieces", pieces)
     except _DriverGoneError:
         raise
-    except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
+    except Exception as error:  # noqa: BLE001 - the driver decides what an error means
         trouble = RemoteError.of(error, task.name)
-    desk.give_memory_back()  # not before the error is let go, which holds what its frames held
+    context.give_memory_back()  # after the except block: an exception keeps the tensors of its frames alive
     if trouble is None:
         _send(line, "end")
     else:
         _send(line, "failed", trouble)
 
 
-def _pay(line: Connection, bill: Charge) -> BudgetState:
-    """Asks the driver, which says nothing else while a job runs."""
-    _send(line, "bill", bill)
-    standing: BudgetState = line.recv()
-    return standing
+def _pay(line: Connection, charge: Charge) -> BudgetState:
+    """Send a charge to the driver and return its answer; the driver sends nothing else while a job runs."""
+    _send(line, "charge", charge)
+    state: BudgetState = line.recv()
+    return state
 
 
 def _send(line: Connection, kind: str, value: Any = None) -> None:
@@ -245,7 +247,7 @@ def _send(line: Connection, kind: str, value: Any = None) -> None:
 
 
 def _end_with_the_driver() -> None:
-    """A driver that is killed leaves no worker behind, which would write on in a folder that another takes up."""
+    """Exit when the driver dies, so that no orphan writes to a folder that another run resumes."""
     if (driver := multiprocessing.parent_process()) is not None:
         driver.join()
         os._exit(1)

@@ -1,4 +1,4 @@
-"""OnRay: workers of a Ray cluster do the tasks. Each is an actor with a desk, so that what it loaded serves again."""
+"""Actors of a Ray cluster do the tasks, each with its own `WorkerContext`, whose models serve many jobs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from malaprop.frame.tasks.workers.job import Event, Job, RemoteError, batches, c
 from malaprop.frame.tasks.workers.ray_session import Session
 from malaprop.frame.tasks.workers.victim_archive import VictimArchive, pack, portable, unpack
 
-PATIENCE = 900.0  # seconds without a single worker, after which the cluster is taken for full
-_STILLBORN = 3  # a place whose worker dies so often before it has answered is given up
-_SENT = 16  # tasks beyond one a worker whose inputs are kept in the cluster's memory
-_SLOWEST = 30.0  # seconds; a place is filled again after 0.5, 1, 2, 4 ... of them
+PATIENCE = 900.0  # seconds without any worker, after which the cluster counts as full
+_STILLBORN = 3  # a slot is given up after so many workers died in it before they answered
+_SENT = 16  # tasks, beyond one for each worker, whose inputs stay in the cluster's memory
+_SLOWEST = 30.0  # seconds; a slot is filled again after 0.5, 1, 2, 4 ... seconds, at most this
 
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """One worker's place, whoever fills it: asked for (`hello`), then free, then at a job (`stream`)."""
+    """A slot for one worker: first starting (`hello`), then free, then at a job (`stream`)."""
 
     worker: Any = None
     hello: Any = None
     stream: Any = None
     job: Job | None = None
     held: set[str] = field(default_factory=set)
-    deaths: int = 0  # in a row, without an answer
-    again: float = 0.0  # not filled before this moment
+    deaths: int = 0  # workers lost since the last answer
+    again: float = 0.0  # not filled before this time
     retired: bool = False
 
     @property
@@ -45,17 +45,17 @@ class _Slot:
 
     @property
     def owes(self) -> Any:
-        """What to wait for; None where there is nobody, or nothing."""
+        """The Ray reference to wait for; None if the slot is empty or idle."""
         return self.hello if self.hello is not None else self.stream
 
 
 class RayCluster:
-    """As many workers as asked for, or one a GPU, or one a core. Those that are lost are replaced."""
+    """Workers that are Ray actors: as many as requested, else one for each GPU or core. Lost ones are replaced."""
 
     whole = False
 
     def __init__(
-        self, session: Session, place: Place, *, workers: int | None = None, ledger: Budget | None = None
+        self, session: Session, place: Place, *, workers: int | None = None, budget: Budget | None = None
     ) -> None:
         wants = place.device
         if wants.startswith("cuda") and not session.gpus:
@@ -65,22 +65,22 @@ class RayCluster:
         self.gpus = 1 / max(1, -(-self.many // session.gpus)) if device == "cuda" else 0.0  # several may share one
         self.place = replace(place, device=device, threads=1)
         self.shared = session.shared
-        self.ledger = ledger
-        self._keeper: Any = None  # the actor that keeps the ledger
+        self.budget = budget
+        self._keeper: Any = None  # the actor that keeps the budget for all workers
         self._read = 0.0  # when it was last read
         self._slots: list[_Slot] = []
         self._next: _Slot | None = None
         self._since = monotonic()
         self._sent: dict[str, Any] = {}  # what all jobs of a task are given, in the cluster's memory
-        self._parcels: dict[str, Any] = {}
+        self._archives: dict[str, Any] = {}
 
     def __enter__(self) -> RayCluster:
         self._slots, self._since = [_Slot() for _ in range(self.many)], monotonic()
-        if self.ledger is not None:
+        if self.budget is not None:
             import ray
 
-            sent = replace(self.ledger, tell=None)
-            self._keeper = ray.remote(Keeper).options(num_cpus=0).remote(sent, self.ledger.minutes * 60)
+            sent = replace(self.budget, tell=None)
+            self._keeper = ray.remote(BudgetKeeper).options(num_cpus=0).remote(sent, self.budget.minutes * 60)
         return self
 
     def __exit__(self, *what: object) -> None:
@@ -89,20 +89,20 @@ class RayCluster:
         if self._keeper is not None:
             import ray
 
-            self._read_ledger(0.0)
+            self._read_budget(0.0)
             with suppress(Exception):  # it may be gone, and Ray with it
                 ray.kill(self._keeper)
 
-    def _read_ledger(self, every: float = 1.0) -> None:
-        """What was spent so far, taken over from its keeper."""
-        if self._keeper is None or self.ledger is None or monotonic() - self._read < every:
+    def _read_budget(self, every: float = 1.0) -> None:
+        """Copy what was spent so far from the actor that keeps the budget."""
+        if self._keeper is None or self.budget is None or monotonic() - self._read < every:
             return
         import ray
 
         with suppress(ray.exceptions.RayError):
-            self.ledger.spent, self.ledger.ended, self.ledger.reached = ray.get(self._keeper.read.remote())
-            if self.ledger.tell is not None:
-                self.ledger.tell()
+            self.budget.spent, self.budget.ended, self.budget.reached = ray.get(self._keeper.read.remote())
+            if self.budget.tell is not None:
+                self.budget.tell()
         self._read = monotonic()
 
     @property
@@ -129,11 +129,11 @@ class RayCluster:
         slot.held.update(job.task.holds)
 
     def events(self) -> Iterator[Event]:
-        """Fills empty places and hears whoever speaks within half a second."""
+        """Fill empty slots, then yield the events that come within half a second."""
         import ray
 
         self._fill()
-        self._read_ledger()
+        self._read_budget()
         owed = {id(slot.owes): slot for slot in self._slots if slot.owes is not None}
         if not owed:
             sleep(0.1)
@@ -149,7 +149,7 @@ class RayCluster:
             else:
                 yield self._hear(slot)
 
-    # --- what is sent
+    # --- inputs that are sent
 
     def _put(self, name: str, value: Any) -> Any:
         import ray
@@ -162,26 +162,26 @@ class RayCluster:
             ) from None
 
     def _packed(self, task: Task, inputs: Inputs) -> Inputs:
-        """The inputs fit for the journey: victims that have to be trained are, and folders travel as parcels."""
+        """Make inputs fit for other machines: train zoo victims first, and pack files and folders as archives."""
         named = {name: portable(inputs[name]) for name in task.victims if name in inputs}
         found = {**inputs, **named}
         if self.shared:
             return found
-        return {name: self._parcels_of(value, name in named) for name, value in found.items()}
+        return {name: self._archives_of(value, name in named) for name, value in found.items()}
 
-    def _parcels_of(self, value: Any, victim: bool = False) -> Any:
-        """A parcel in the place of each file and folder, also of those in a mapping."""
+    def _archives_of(self, value: Any, victim: bool = False) -> Any:
+        """A archive in the place of each file and folder, also of those in a mapping."""
         if isinstance(value, Mapping):
-            return {name: self._parcels_of(inner) for name, inner in value.items()}
-        return self._parcel(value) if _is_local(value, victim) else value
+            return {name: self._archives_of(inner) for name, inner in value.items()}
+        return self._archive(value) if _is_local(value, victim) else value
 
-    def _parcel(self, path: Any) -> Any:
+    def _archive(self, path: Any) -> Any:
         import ray
 
         key = os.fspath(path)
-        if key not in self._parcels:
-            self._parcels[key] = ray.put(pack(Path(key)))
-        return _Sent(self._parcels[key])
+        if key not in self._archives:
+            self._archives[key] = ray.put(pack(Path(key)))
+        return _Sent(self._archives[key])
 
     # --- workers
 
@@ -237,20 +237,20 @@ class RayCluster:
             _lose(slot)
         elif kind != "pieces":
             slot.stream = slot.job = None
-            self._read_ledger(0.0)  # by which the next group of examples is cut
+            self._read_budget(0.0)  # by which the next group of examples is cut
         slot.deaths = 0 if kind != "lost" else slot.deaths
         return Event(number, kind, value.error() if kind == "failed" else value)
 
 
 def _lose(slot: _Slot) -> None:
-    """Empties a place for a while."""
+    """Empty the slot of a lost worker, to be filled again after a growing delay."""
     _dismiss(slot)
     slot.deaths += 1
     slot.again = monotonic() + min(_SLOWEST, 0.25 * 2**slot.deaths)
 
 
 def _dismiss(slot: _Slot) -> None:
-    """Ends a worker, dead or alive."""
+    """Kill the worker of a slot, if there is one, and empty the slot."""
     import ray
 
     if slot.worker is not None:
@@ -266,61 +266,61 @@ def _first_line(error: BaseException) -> str:
 
 
 def _is_local(value: Any, victim: bool) -> bool:
-    """Whether a value is a file or folder of the driver's disk."""
+    """Return whether a value is a file or folder on the driver's disk."""
     return isinstance(value, Path) or (victim and isinstance(value, str) and Path(value).exists())
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A parcel that lies in the cluster's memory."""
+    """A archive that lies in the cluster's memory."""
 
-    parcel: Any
+    archive: Any
 
 
-class Keeper:
-    """Keeps the ledger where all workers of a cluster can ask."""
+class BudgetKeeper:
+    """An actor that keeps the run's budget for all workers of a cluster."""
 
-    def __init__(self, ledger: Budget, seconds: float) -> None:
-        self.ledger = replace(ledger, seconds=seconds, began=monotonic())  # this machine's clock is another one
+    def __init__(self, budget: Budget, seconds: float) -> None:
+        self.budget = replace(budget, seconds=seconds, began=monotonic())  # this machine's clock is another one
 
-    def draw(self, bill: Charge) -> BudgetState:
-        return self.ledger.draw(Charge(*bill))
+    def draw(self, charge: Charge) -> BudgetState:
+        return self.budget.draw(Charge(*charge))
 
     def read(self) -> tuple[Meter, int, str]:
-        return self.ledger.spent, self.ledger.ended, self.ledger.reached
+        return self.budget.spent, self.budget.ended, self.budget.reached
 
 
 class RayWorker:
-    """A worker in a process of the cluster."""
+    """The actor that does jobs in a process of the cluster."""
 
     def __init__(self, place: Place, shared: bool, keeper: Any = None) -> None:
         self.place, self.shared = place, shared
-        self.desk = WorkerContext(place)
+        self.context = WorkerContext(place)
         if keeper is not None:
             import ray
 
-            self.desk.pay_by(lambda bill: ray.get(keeper.draw.remote(bill)))
+            self.context.charge_through(lambda charge: ray.get(keeper.draw.remote(charge)))
         self._folders = ExitStack()
         self._unpacked: dict[Any, Path] = {}
 
     def hello(self) -> str:
-        """Takes on the driver's surroundings; says where it is."""
-        self.place.settle()
+        """Apply the driver's environment; return the name of this machine."""
+        self.place.apply()
         return socket.gethostname()
 
     def work(self, given: tuple[Task, Inputs, Any], share: Share | None) -> Iterator[tuple[str, Any]]:
-        """Pieces in small lists as they come, then the end, or what went wrong."""
+        """Yield ("pieces", list) while the job runs, then ("end", None) or ("failed", RemoteError)."""
         task, inputs, before = given
         try:
             own = not self.shared and isinstance(task.output, OwnFolder)
             folder = self._room(task.name) if own else None
-            self.desk.sit(task, before, folder)
-            for pieces in batches(perform(task, self.desk, self._opened(inputs), share)):
+            self.context.begin(task, before, folder)
+            for pieces in batches(perform(task, self.context, self._opened(inputs), share)):
                 yield "pieces", pieces
             if folder is not None:
                 yield "pieces", [pack(folder)]
             yield "end", None
-        except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
+        except Exception as error:  # noqa: BLE001 - the driver decides what an error means
             yield "failed", RemoteError.of(error, task.name, socket.gethostname())
 
     def _room(self, name: str) -> Path:
@@ -339,7 +339,7 @@ class RayWorker:
             return self._opened(sent)
         if not isinstance(sent, _Sent):
             return sent
-        if sent.parcel not in self._unpacked:
-            parcel: VictimArchive = ray.get(sent.parcel)
-            self._unpacked[sent.parcel] = Path(self._folders.enter_context(unpack(parcel)))
-        return self._unpacked[sent.parcel]
+        if sent.archive not in self._unpacked:
+            archive: VictimArchive = ray.get(sent.archive)
+            self._unpacked[sent.archive] = Path(self._folders.enter_context(unpack(archive)))
+        return self._unpacked[sent.archive]

@@ -1,4 +1,4 @@
-"""join: Ray, joined or started, and left as it was found."""
+"""Join a Ray cluster or start one on this machine, check the machines' versions, and leave Ray as it was found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REACH = 5.0  # seconds to open a connection to the address
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A cluster at hand. `shared`: its workers see this machine's disk, for they run on this machine."""
+    """A joined cluster. `shared`: its workers run on this machine and see its disk."""
 
     shared: bool
     cpus: int
@@ -92,7 +92,7 @@ def _running_here() -> str:
 
 
 def _reach(address: str) -> None:
-    """A quick look whether anybody listens: Ray itself would try for minutes."""
+    """Raise at once if no Ray head listens at the address: Ray itself would try for minutes."""
     if "://" in address:
         raise SettingError(
             f"--address takes HOST:PORT or auto, got {address!r}; start the run on the cluster itself, for example "
@@ -113,7 +113,7 @@ def _reach(address: str) -> None:
 
 
 def _greets(line: socket.socket) -> bool:
-    """Whether it answers the opening of HTTP/2, on which Ray's calls rest, with its settings."""
+    """Return whether the server answers the preface of HTTP/2, which Ray's gRPC uses, with a SETTINGS frame."""
     line.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
     try:
         head = line.recv(9, socket.MSG_WAITALL)
@@ -134,19 +134,22 @@ _PATIENCE = 120.0  # seconds for a machine to start a process and answer
 
 
 def look() -> tuple[str, str | None, str]:
-    """Host, version of the package there (None: it cannot be imported), and why not."""
+    """Return host, version of malaprop there (None if it cannot be imported) and the reason.
+
+    It is sent by value and imports only the standard library, for it runs where malaprop may be missing.
+    """
     import importlib
     import socket
 
     try:
         found = importlib.import_module("malaprop")
         return socket.gethostname(), str(getattr(found, "__version__", "unknown")), ""
-    except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
+    except Exception as error:  # noqa: BLE001 - the driver decides what an error means
         return socket.gethostname(), None, f"{type(error).__name__}: {error}"
 
 
 def check_machines() -> int:
-    """Refuses a cluster of which a machine lacks the package or has another version; gives the number of machines."""
+    """Return the number of machines; raise if one of them lacks malaprop or has another version."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as At
 
@@ -171,7 +174,7 @@ def check_machines() -> int:
 
 
 def refuse(answers: list[tuple[str, str | None, str]]) -> None:
-    """Raises for the first machine that differs, with both versions."""
+    """Raise SettingError for the first machine without malaprop or with another version."""
     from malaprop import __version__
 
     for host, version, why in answers:
@@ -192,7 +195,7 @@ def _works(node: dict[str, Any]) -> bool:
 
 
 def by_value(function: Any) -> Any:
-    """The function, marked to be sent as code instead of as a name to import."""
+    """Mark a function to be sent as code instead of as a name to import."""
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[function.__module__])

@@ -1,4 +1,4 @@
-"""Here: this process does the tasks, one after the other."""
+"""The worker that is this process: it does tasks one after the other."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from malaprop.frame.tasks.workers.job import Event, Job, perform
 
 
 class ThisProcess:
-    """Every piece is written as soon as it is there; Ctrl-C and errors come as they are."""
+    """One worker in the driver's own process; each piece is written at once, and Ctrl-C ends the run."""
 
     many = 1
     whole = True
 
-    def __init__(self, place: Place, ledger: Budget | None = None) -> None:
-        self.desk = WorkerContext(place)
-        if ledger is not None:
-            self.desk.pay_by(ledger.draw)
+    def __init__(self, place: Place, budget: Budget | None = None) -> None:
+        self.context = WorkerContext(place)
+        if budget is not None:
+            self.context.charge_through(budget.draw)
         self._job: Job | None = None
         self._pieces: Iterator[Any] = iter(())
 
@@ -36,16 +36,16 @@ class ThisProcess:
     def pick(self, ready: Sequence[Task]) -> Task | None:
         return ready[0] if self._job is None else None
 
-    def hear_notes(self, listen: Callable[[str, str], None]) -> None:
-        """Passes notes on at once: while a job runs, nobody asks for events."""
-        self.desk.tell = lambda text: listen("" if self._job is None else self._job.task.name, text)
+    def forward_notes(self, listen: Callable[[str, str], None]) -> None:
+        """Send notes to `listen` at once instead of with the next piece, which may take long."""
+        self.context.tell = lambda text: listen("" if self._job is None else self._job.task.name, text)
 
     def start(self, job: Job, inputs: Inputs, before: Any) -> None:
-        self.desk.sit(job.task, before)
-        self._job, self._pieces = job, perform(job.task, self.desk, inputs, job.share)
+        self.context.begin(job.task, before)
+        self._job, self._pieces = job, perform(job.task, self.context, inputs, job.share)
 
     def events(self) -> Iterator[Event]:
-        assert self._job is not None, "somebody speaks only while a job runs"
+        assert self._job is not None, "there are events only while a job runs"
         number = self._job.number
         try:
             yield Event(number, "pieces", [next(self._pieces)])

@@ -1,4 +1,4 @@
-"""Parcel: a victim's files on their way to machines that do not share the driver's disk."""
+"""A victim's files packed as one value, for machines that do not share the driver's disk."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST = 8 << 30  # bytes; beyond that a model belongs on a shared disk or in the 
 
 @dataclass(frozen=True, slots=True)
 class VictimArchive:
-    """`name` is the file or folder itself, as the victim may be called after it; `files` lie under it."""
+    """The contents of a model's file or folder; `name` is its path among `files`, after which the victim is named."""
 
     name: str
     files: Mapping[str, bytes]
 
 
 def pack(path: Path) -> VictimArchive:
-    """A model's file or folder, read whole."""
+    """Read a model's file or folder into memory."""
     path = path.expanduser().resolve()
     base, found = path.parent, [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
     if path.suffix.lower() == ".onnx":  # its tokenizer, names of labels and large weights lie beside it
@@ -43,22 +43,22 @@ def pack(path: Path) -> VictimArchive:
 
 
 @contextmanager
-def unpack(parcel: VictimArchive) -> Iterator[str]:
-    """The path of the victim in a folder that goes when the victim is loaded."""
+def unpack(archive: VictimArchive) -> Iterator[str]:
+    """Write the files to a temporary folder and give the victim's path in it; the folder goes when the block ends."""
     with TemporaryDirectory(prefix="malaprop-") as folder:
-        for name, content in parcel.files.items():
+        for name, content in archive.files.items():
             place = Path(folder, PurePosixPath(name))
             if not place.resolve().is_relative_to(Path(folder).resolve()):
-                raise VictimError(f"the parcel of {parcel.name} names a file outside itself: {name}")
+                raise VictimError(f"the archive of {archive.name} holds a file with a path outside itself: {name}")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-        yield os.path.join(folder, parcel.name)
+        yield os.path.join(folder, archive.name)
 
 
 def portable(thing: Any) -> Any:
-    """What `mp.victim` takes, as workers take it too: of a file or folder its whole path.
+    """Return a victim's name in a form that workers understand: for a file or folder its absolute path.
 
-    A zoo name is trained here first where it has to be, for workers would each train their own.
+    A zoo model that was not trained yet is trained here first, else each worker would train its own.
     """
     from malaprop.data.base import load
     from malaprop.zoo import names as zoo
