@@ -1,24 +1,29 @@
 """The frame: how any study runs, is kept and is shown. Five things to know.
 
 1. A study is a frozen settings class (`study.study.Study`). Its fields are the options of its command, the keys of its
-   TOML file and the keywords of its function. `plan()` says which tasks there are, `gather(root)` makes the record from
-   what the tasks left in the folder, `rows(record)` gives the figures for a table.
+   TOML file and the keywords of its Python function (`study.settings`). `plan()` returns its tasks, `gather(root)` makes
+   the record from what lies in the folder, and `view(record)` prepares figures for people and `--json`.
+   `study.study.conduct` runs it.
 
-2. A task (`tasks.task.Task`) never writes: it yields what it finds. One executor (`tasks.executor`) hands tasks to
-   workers, in this process, in several, or on a Ray cluster, and alone writes what they yield. What is on disk is done:
-   that is all that resuming is (`tasks.outputs`, `tasks.running_task`).
+2. A task never writes: it yields. `tasks.task.Task` names its work, its inputs and the kind of its output
+   (`tasks.outputs`). One executor (`tasks.executor`) hands jobs to workers (`tasks.workers`: this process, several
+   processes, a Ray cluster) and alone writes what they yield. A task finds device, folder and loaded victims in its
+   `tasks.worker_context.WorkerContext`.
 
-3. A run (`runs`) is one attack over one dataset: `runs.victims.victim` loads what is attacked,
-   `runs.make_attack.recipe` makes the attack, `runs.local.run` gives an outcome for each example, `runs.folder` writes.
+3. What is on disk is done: that is all that resuming is. After a kill, `executor.find_wanted` asks each output whether
+   it is complete and runs the others; `records.store.Writer` drops a torn last line and continues behind it. A folder
+   keeps its settings in study.toml, and `study.agreement` refuses other ones.
 
-4. A record (`records`) is a dataclass in one JSON file, of a kind that `records.kinds` knows: which class reads the
-   file and which section shows it. Records that earlier versions wrote stay readable.
+4. A run is one attack on one victim over one dataset. `runs.victims.victim` loads the victim, `runs.make_attack.recipe`
+   makes the attack, `runs.local.run` yields an `Outcome` for each example, and run.toml and outcomes.jsonl keep them.
+   What a study adds up to is a record (`records.kinds`): a dataclass in one JSON file. Older formats stay readable.
 
-5. The report (`report.page`) is the sections of whatever records lie in a folder. A section gives HTML for the page and
-   the same figures for a terminal, from the record alone.
+5. The report (`report.page`) shows the runs and records of any folder; each kind of record names the section
+   (`report.section`) that renders it as HTML and for the terminal, from the record alone.
 
-    conduct(study) -> folder, study.toml -> plan -> tasks -> outputs -> gather -> record -> section -> report
+    conduct(study) -> study.toml -> plan -> executor <-> workers -> outputs -> gather -> record -> section -> report
 
-Rooms above (features, papers, cli) add a study, a record kind, a section, a wrapper or a training method by naming them
-in their own folder; nothing here names a room.
+The other packages: `command` turns a settings class into a terminal command, `web` serves pages in the browser, and
+`rooms` reads what the rooms above add (commands, kinds of records, wrappers, training methods, kinds of models). The
+frame names no room; each room names what it adds in its own `__init__.py`.
 """

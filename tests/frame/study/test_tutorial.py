@@ -1,4 +1,4 @@
-"""docs/write-a-study.md: the study it shows is installed as another package would be, and used as the page says."""
+"""docs/write-a-study.md: a copy of the package gets the page's room and its line, and is used as the page says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,20 +26,22 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder on the path of Python that holds the page's file, its entry points, a model and some texts."""
-    (code,) = [block for block in blocks("python") if block.startswith("# lengths.py")]
-    (points,) = [block for block in blocks("toml") if "malaprop.record" in block]
-    (tmp_path / "lengths.py").write_text(code)
+    """A folder with a copy of the package that has the page's room and its line, a model and some texts."""
+    package = tmp_path / "malaprop"
+    room = package / "features" / "lengths"
+    room.mkdir(parents=True)
+    for source, target in ((ROOT / "malaprop", package), (ROOT / "malaprop" / "features", package / "features")):
+        for one in source.iterdir():
+            if one.name not in ("features", "rooms.py", "__pycache__"):
+                (target / one.name).symlink_to(one)
+    files = [found for found in (re.match(r"# (\S+\.py)\n", block) for block in blocks("python")) if found]
+    for found in files:
+        name = found[1].removeprefix("lengths/")
+        (tmp_path if name.startswith("test_") else room).joinpath(name).write_text(found.string)
+    (line,) = re.findall(r'^ +"malaprop.features.lengths",\n', PAGE, re.MULTILINE)
+    table = (ROOT / "malaprop" / "rooms.py").read_text(encoding="utf-8")
+    (package / "rooms.py").write_text(table.replace("ROOMS = (\n", f"ROOMS = (\n{line}"))
     (tmp_path / "my_model.py").write_text(MODEL)
-    about = tmp_path / "lengths-1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1\n")
-    groups = tomllib.loads(points)["project"]["entry-points"]
-    lines = [
-        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in them.items())
-        for group, them in groups.items()
-    ]
-    (about / "entry_points.txt").write_text("".join(lines))
     rows = [(f"a {'good' if n % 2 else 'dull'} film {'and so on ' * (n % 3)}", n % 2) for n in range(24)]
     (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
     return tmp_path
@@ -48,22 +49,25 @@ def place(tmp_path):
 
 def test_the_study_of_the_page_does_what_the_page_says(place):
     (commands,) = [block for block in blocks("sh") if "study lengths" in block]
-    said = [_run(place, line.partition("  #")[0].split()[1:]) for line in commands.strip().splitlines()]
-    assert "Count how many short, middling and long texts" in said[0]
+    said = [_run(place, line.partition("  #")[0].split()) for line in commands.strip().splitlines()]
+    assert "Count how often each attack succeeds on short" in said[0]
     rows = json.loads(said[1].splitlines()[-1])["rows"]
     assert [row["attack"] for row in rows] == ["deepwordbug", "typos"]
     record = json.loads((place / "runs" / "lengths" / "lengths.json").read_text())
     assert [row["attack"] for row in record["rows"]] == ["deepwordbug", "typos", "homoglyph"]
-    assert sum(one["total"] for one in record["rows"][0]["broken"]) == 24
+    assert sum(one["total"] for one in record["rows"][0]["success"]) == 24
     assert "Middling" in (place / "runs" / "report.html").read_text()
 
 
+def test_the_test_of_the_page_passes(place):
+    _run(place, ["pytest", "-q", "-p", "no:cacheprovider", "test_lengths.py"])
+
+
 def _run(place: Path, words: list[str]) -> str:
-    paths = os.pathsep.join([str(place), str(ROOT)])
     done = subprocess.run(
-        [sys.executable, "-m", "malaprop", *words],
+        [sys.executable, "-m", *words],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": paths, "COLUMNS": "160"},
+        env=os.environ | {"PYTHONPATH": str(place), "COLUMNS": "160"},
         capture_output=True,
         text=True,
         timeout=120,
