@@ -1,8 +1,8 @@
 """The frame: how any study runs, is kept and is shown. Five things to know.
 
 1. A study is a frozen settings class (`study.study.Study`). Its fields are the options of its command, the keys of its
-   TOML file and the keywords of its Python function (`study.settings`). `plan()` returns its tasks, `gather(root)` makes
-   the record from what lies in the folder, and `view(record)` prepares figures for people and `--json`.
+   TOML file and the keywords of its Python function (`study.settings`). `plan()` returns its tasks, `gather(root)`
+   makes the record from what lies in the folder, and `view(record)` prepares figures for people and `--json`.
    `study.study.conduct` runs it.
 
 2. A task never writes: it yields. `tasks.task.Task` names its work, its inputs and the kind of its output
