@@ -35,6 +35,7 @@ BUILT_ON = (
     "reproduce",
 )  # which do other studies' work: tests/papers/universal and tests/papers/claims try them
 _TIMES = (
+    "began",
     "cost",
     "ratio",
     "seconds",
@@ -50,7 +51,17 @@ _TIMES = (
     "asking",
     "processor",
 )  # or of the company
-_LEFT_OUT = (".lock", "summary.json", "tasks.jsonl", "report.html", "study.toml", "README.md", "training.json")
+_LEFT_OUT = (
+    "pace.json",
+    "forecast.json",
+    ".lock",
+    "summary.json",
+    "tasks.jsonl",
+    "report.html",
+    "study.toml",
+    "README.md",
+    "training.json",
+)
 
 
 def model(root: Path) -> str:

@@ -268,6 +268,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
         with agree(study, root) as same:
             remove_partial_files(root, FILE, "report.html")
             plan = plan_of(study.plan())
+            _mark_done(plan, root)
             finished = same and is_finished(plan, root)
             budget = study.spending.open_budget(root) if isinstance(study, Spends) else None
             execution = None if finished else _execute(study, root, plan, budget, listen)
@@ -285,6 +286,15 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             result.report()
     _track(result, listen)
     return result
+
+
+def _mark_done(plan: Plan, root: Path) -> None:
+    """Corrects the state of runs that were killed behind their last line; nothing else opens them again."""
+    from malaprop.frame.tasks.outputs import RunFolder
+
+    for task in plan.values():
+        if isinstance(task.output, RunFolder):
+            task.output.mark_done(task.folder(root))
 
 
 def _track(result: Result, listen: Iterable[Listen]) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -169,6 +169,15 @@ class RunFolder:
         n = Run.read(folder).n
         with path.open("rb") as file:  # a count of lines is quick, and enough to know that it is not done
             return sum(1 for _ in file) >= n and len(self.before(folder)) >= n
+
+    def mark_done(self, folder: Path) -> None:
+        """Says in run.toml that a whole run is done, where a kill came between its last line and that."""
+        from malaprop.frame.records.run import FILE, Run
+
+        if not (folder / FILE).is_file() or _left_out(folder):
+            return
+        if (run := Run.read(folder)).state == "running" and self.there(folder):
+            replace(run, state="done", stopped="", cut=0).write(folder)
 
     def before(self, folder: Path) -> Any:
         from malaprop.core.ids import Ids
