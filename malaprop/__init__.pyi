@@ -382,7 +382,7 @@ def study(
     dry_run: bool = ...,
     **settings: Unpack[_Settings],
 ) -> Result:
-    """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
+    """Rank victims by their accuracy under all attacks: a text counts if no attack succeeded on it.
 
     The same --out resumes an interrupted run, and with more attacks.
 
