@@ -1,1 +1,11 @@
-"""The engine runs many attacks side by side: it pools their requests, and caches and counts the answers."""
+"""The engine runs many attacks side by side: it pools their requests, and caches and counts the answers.
+
+- `drive` advances up to `width` attacks. It retries a failed round and halves it until the asks that fail alone are
+  found; those examples end as `error` with the reason. A missing asset ends the run.
+- `service`: `Scoring` wraps a victim with keys, memory, merging and counters; `Fresh` asks the plain path and remembers
+  nothing, to confirm every success; `Batched` wraps any other function. `cache.Disk` keeps scores in SQLite.
+- `passes` answers gradients and `insight` what needs a forward pass alone: attention, zeroed words, distances. A
+  gradient of a text counts as one query asked and one text forwarded.
+- `paid` counts queries against the run's budget before each round; `LimitReached` passes through `drive`, which first
+  lets the oldest attacks have what is left.
+"""
