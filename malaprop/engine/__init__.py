@@ -4,7 +4,7 @@
   found; those examples end as `error` with the reason. A missing asset ends the run.
 - `service`: `Scoring` wraps a victim with keys, memory, merging and counters; `Fresh` asks the plain path and remembers
   nothing, to confirm every success; `Batched` wraps any other function. `cache.Disk` keeps scores in SQLite.
-- `passes` answers gradients and `insight` what needs a forward pass alone: attention, zeroed words, distances. A
+- `looks` answers gradients, and what one forward pass shows beside scores: attention, zeroed words, distances. A
   gradient of a text counts as one query asked and one text forwarded.
 - `paid` counts queries against the run's budget before each round; `LimitReached` passes through `drive`, which first
   lets the oldest attacks have what is left.
