@@ -76,8 +76,8 @@ def guard(name: str, word: str) -> StringVictim:
 class Paired(Transfer):
     """A study whose models have the seconds that the test gives them, as names of the zoo have."""
 
-    def entrants(self) -> list[StudyModel]:
-        found = super().entrants()
+    def study_models(self) -> list[StudyModel]:
+        found = super().study_models()
         return [
             replace(e, second=StudyModel.of(SECONDS[e.name]) if self.base and e.name in SECONDS else None)
             for e in found
