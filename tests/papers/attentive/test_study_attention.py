@@ -148,8 +148,8 @@ def test_explain_pairs_changes_the_hypothesis(tmp_path):
 @pytest.mark.parametrize(
     ("words", "victim", "error", "said"),
     [
-        (["--attention"], "toy:predict", CapabilityError, "has no attention to show, only labels, scores"),
-        (["--against", "a bad film"], "toy:predict", CapabilityError, "shows neither attention nor states"),
+        (["--attention"], "toy:predict", CapabilityError, "offers no attention, only labels, scores"),
+        (["--against", "a bad film"], "toy:predict", CapabilityError, "offers neither attention nor states"),
         (["--against", "a bad film now"], None, DataError, "have 3 and 4 words"),
         (["--against", "a good film"], None, DataError, "the same words"),
         (["--against", "a b c", "--attack", "list"], None, SettingError, "choose one"),
