@@ -75,9 +75,9 @@ def attack(victim, rows: list[Example], out: Path, *, listen=(), **more):
 
 def test_equal_to_local_and_resumed_in_either_engine(cluster, here):
     rows, victim = toy.some_examples(90), toy.victim(fingerprint="f")
-    here_only = {"engine": "local", "workers": None}
+    here_only = {"engine": "local", "jobs": None}
     whole = attack(victim, rows, here / "local", **here_only)
-    several = attack(victim, rows, here / "several", **here_only, jobs=2)
+    several = attack(victim, rows, here / "several", engine="local", jobs=2)
     found = attack(victim, rows, here / "ray")
     lines = (here / "ray" / "outcomes.jsonl").read_text().splitlines(keepends=True)
     expected = {compare_key(o) for o in whole}
@@ -97,7 +97,7 @@ def test_from_python_and_from_the_command_line(cluster, here, monkeypatch, capsy
     pairs = [(row.fields["text"], row.label) for row in toy.some_examples(20)]
     far, near = (mp.attack("keyboard", toy.predict, pairs, seed=3, engine=name) for name in ("ray", "local"))
     assert [compare_key(o) for o in far] == [compare_key(o) for o in near]
-    with pytest.raises(SettingError, match="address and workers are for engine='ray'"):
+    with pytest.raises(SettingError, match="address and workers need engine='ray'"):
         mp.attack("keyboard", toy.predict, pairs, workers=2)
     with pytest.raises(SettingError, match="no engine is called 'dask'"):
         mp.attack("keyboard", toy.predict, pairs, engine="dask")
