@@ -23,8 +23,8 @@ from malaprop.frame.records.summary import Rate, Spread
 from malaprop.frame.records.trained import TrainedModel, TrainedRecord
 from malaprop.papers.attentive.oneword_record import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.papers.claims.record import ClaimRow, ClaimsRecord
-from malaprop.papers.natural.record import NaturalRecord, Tried
-from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceTurn, TextTried
+from malaprop.papers.natural.record import ImageRunFigures, NaturalRecord
+from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceResult, TextRunFigures
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
 from malaprop.papers.universal.record import TransferModel, TransferRecord
 from malaprop.papers.universal.rules.record import (
@@ -139,14 +139,14 @@ RECORDS = {
     ),
     "natural": NaturalRecord(
         data="digits", generator="vae",
-        tried=(Tried.of([], victim="mlp", search="hybrid", settings="", accuracy=HALF),),
+        tried=(ImageRunFigures.of([], victim="mlp", search="hybrid", settings="", accuracy=HALF),),
         quality={"lost": float("nan")},
     ),
     "naturaltext": NaturalTextRecord(
         data="toy", generator="arae", goal="another label", items=1,
-        tried=(TextTried.of([], victim="v", search="hybrid", settings="", accuracy=HALF,
+        tried=(TextRunFigures.of([], victim="v", search="hybrid", settings="", accuracy=HALF,
                             perplexity_original=float("nan"), perplexity_adversary=2.0),),
-        shown={"v": (SentenceTurn(id="1", status="failed", label="a", answer="a", fields={"text": "t"},
+        shown={"v": (SentenceResult(id="1", status="failed", label="a", answer="a", fields={"text": "t"},
                                   field="text"),)},
     ),
     "autoharden": AutoHardenRecord(

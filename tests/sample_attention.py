@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from malaprop.features.explain.record import (
+    AttentionExample,
     AttentionLayer,
     AttentionMean,
     AttentionModel,
     AttentionRecord,
-    AttentionSight,
     Bound,
     Tail,
 )
@@ -17,7 +17,7 @@ MEAN = AttentionMean(0.5, 0.4, 0.6, 9)
 
 def study(**more) -> AttentionRecord:
     layer = AttentionLayer(number=1, relative=MEAN, elsewhere=MEAN, reach=MEAN, shift=None)
-    sight = AttentionSight(
+    sight = AttentionExample(
         model="m",
         before=("a", "<b>"),
         after=("a", "c"),

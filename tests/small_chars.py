@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from malaprop.core.example import Example, number
+from malaprop.core.example import Example, number_rows
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.training.seeds import seeded
@@ -27,7 +27,7 @@ def texts(count: int, seed: int = 0) -> list[Example]:
     for i in range(count):
         words = [*rng.choice(PLAIN, 7), *rng.choice(GOOD if i % 2 else BAD, 3), *rng.choice(BAD if i % 2 else GOOD, 1)]
         rows.append(({"text": " ".join(rng.permutation(words)) + " ."}, i % 2))
-    return list(number(rows))
+    return list(number_rows(rows))
 
 
 @cache

@@ -195,7 +195,7 @@ def serve(models: Path) -> Iterator[dict[str, str]]:
 def stage(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     """The folder whose files a page finds, with the small world around it, and the servers of that world."""
     from malaprop.assets.folders import cache_root
-    from malaprop.core.example import number
+    from malaprop.core.example import number_rows
     from malaprop.data.base import Dataset
     from malaprop.data.labels import ENTAILMENT
     from malaprop.zoo import finetune
@@ -210,10 +210,10 @@ def stage(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     _tables(data)
     _files(files)
     reviews = Dataset(
-        name="mr:test", examples=tuple(number(({"text": t}, y) for t, y in TEXTS)), labels=("negative", "positive")
+        name="mr:test", examples=tuple(number_rows(({"text": t}, y) for t, y in TEXTS)), labels=("negative", "positive")
     )
     entailed = Dataset(
-        name="entailment-synthetic:test", examples=tuple(number(ENTAILED, ("hypothesis",))), labels=ENTAILMENT,
+        name="entailment-synthetic:test", examples=tuple(number_rows(ENTAILED, ("hypothesis",))), labels=ENTAILMENT,
         fields=("premise", "hypothesis"),
     )  # fmt: skip
     shape, training, source = zoo.shape, zoo.training, finetune.source_of

@@ -14,12 +14,12 @@ from malaprop.attacks.candidates.lookup import Listed, Thesaurus
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM, Cloze, Guesses
-from malaprop.core.example import Example, number
+from malaprop.core.example import Example, number_rows
 from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.insight import Apart, Blank, Focus, Toward
 from malaprop.core.text import Text
-from malaprop.engine.looks import GradientService, Insight
-from malaprop.engine.service import Batched, Fresh, Scoring, Service
+from malaprop.engine.looks import GradientService, InsightService
+from malaprop.engine.service import FunctionService, Scoring, Service, UncachedScoring
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run
 from malaprop.models.victims.strings import StringVictim
@@ -69,7 +69,7 @@ def examples(texts: Iterable[str | Mapping[str, str]], *, label: int | None = No
     """Examples with the label that the toy victim gives, or the one given."""
     rows = [{"text": text} if isinstance(text, str) else dict(text) for text in texts]
     labels = [int(weigh(tuple(row.values())) > 0) if label is None else label for row in rows]
-    return list(number(zip(rows, labels, strict=True), **more))
+    return list(number_rows(zip(rows, labels, strict=True), **more))
 
 
 def some_examples(count: int = 24, words: int = 8, seed: int = 0) -> list[Example]:
@@ -249,26 +249,26 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
     if isinstance(target, White):
         white = {
             "gradient": GradientService(target.gradients, scoring),
-            "attention": Insight(target.attention.focus, scoring),
-            "embeddings": Insight(target.embeddings.apart, scoring),
-            "toward": Insight(target.embeddings.toward, scoring),
-            "padding": Insight(target.padding.blanked, scoring),
+            "attention": InsightService(target.attention.focus, scoring),
+            "embeddings": InsightService(target.embeddings.apart, scoring),
+            "toward": InsightService(target.embeddings.toward, scoring),
+            "padding": InsightService(target.padding.blanked, scoring),
         }
     return {
         **white,
         "victim": scoring,
-        "verify": Fresh(target),
-        "tags": Batched(tags, key=lambda text: text.parts.tobytes()),
+        "verify": UncachedScoring(target),
+        "tags": FunctionService(tags, key=lambda text: text.parts.tobytes()),
         "synonyms": Thesaurus(),
-        "encoder": Batched(encode),
-        "encoder/rough": Batched(encode),
-        "encoder/tokens": Batched(lambda strings: [np.asarray(encode(string.split())) for string in strings]),
-        "grammar": Batched(lambda strings: [string.count("ie") for string in strings]),
-        "agreement": Batched(lambda strings: [string.count("a a") for string in strings]),
-        "language-model": Batched(perplexity),
-        "next-word": Batched(lambda asks: [-0.5 * np.asarray([len(w) for w in ask.words]) for ask in asks]),
-        "log-probability": Batched(lambda texts: [-0.5 * len(text) for text in texts]),
-        MASKED_LM: Batched(fill),
+        "encoder": FunctionService(encode),
+        "encoder/rough": FunctionService(encode),
+        "encoder/tokens": FunctionService(lambda strings: [np.asarray(encode(string.split())) for string in strings]),
+        "grammar": FunctionService(lambda strings: [string.count("ie") for string in strings]),
+        "agreement": FunctionService(lambda strings: [string.count("a a") for string in strings]),
+        "language-model": FunctionService(perplexity),
+        "next-word": FunctionService(lambda asks: [-0.5 * np.asarray([len(w) for w in ask.words]) for ask in asks]),
+        "log-probability": FunctionService(lambda texts: [-0.5 * len(text) for text in texts]),
+        MASKED_LM: FunctionService(fill),
     }
 
 

@@ -18,7 +18,7 @@ def lowered(victim: Victim) -> Forward | None:
     from malaprop.models.embeddings import last_linear
     from malaprop.models.gradients.tokens import TokenGradients
     from malaprop.models.scorers.int8 import quantise
-    from malaprop.models.scorers.plain import attended
+    from malaprop.models.scorers.plain import make_forward
     from malaprop.models.victims.tokens import TokenVictim
 
     if not isinstance(victim, TokenVictim) or victim.precision == "fp32":
@@ -26,5 +26,5 @@ def lowered(victim: Victim) -> Forward | None:
     assert isinstance(victim.gradients, TokenGradients), "as every transformer has them"
     if victim.precision == "int8":
         model = victim.gradients.module
-        return attended(quantise(model, spare=last_linear(model)))
-    return attended(deepcopy(victim.gradients.module).to(torch.bfloat16))
+        return make_forward(quantise(model, spare=last_linear(model)))
+    return make_forward(deepcopy(victim.gradients.module).to(torch.bfloat16))

@@ -18,11 +18,11 @@ def word_slopes(victim: Any, text: str, label: int, *, away: bool = True) -> tup
 
     With away=False it is the gradient of what lowers that loss. A word that the victim does not read has zeros.
     """
-    from malaprop.models.gradients.tokens import padded
+    from malaprop.models.gradients.tokens import pad_rows
 
     at = gradients_of(victim)
     laid = at.layout.lay([Text.of(text, Words())])[0]
-    ids, lengths = padded([laid.row], at.pad, at.device)
+    ids, lengths = pad_rows([laid.row], at.pad, at.device)
     found = at.slopes(ids, lengths, [Aim(label=label, away=away)])[0][0].cpu().numpy()
     words = Text.of(text, Words()).strings
     out = np.zeros((len(words), found.shape[1]), np.float32)
@@ -37,11 +37,11 @@ def token_slopes(victim: Any, tokens: Sequence[str], label: int) -> Floats:
 
     Of a word model alone, for which every token is one of its own.
     """
-    from malaprop.models.gradients.tokens import padded
+    from malaprop.models.gradients.tokens import pad_rows
 
     at = gradients_of(victim)
     cut = [(row or [at.unknown])[0] for row in victim.cut(list(tokens))]
-    ids, lengths = padded([np.asarray(cut[: victim.limit], np.int64)], at.pad, at.device)
+    ids, lengths = pad_rows([np.asarray(cut[: victim.limit], np.int64)], at.pad, at.device)
     found: Floats = at.slopes(ids, lengths, [Aim(label=label, away=False)])[0][0].cpu().numpy()
     out = np.zeros((len(tokens), found.shape[1]), np.float32)
     out[: len(found)] = found[: len(tokens)]

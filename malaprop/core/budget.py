@@ -215,7 +215,7 @@ _PAYER: ContextVar[BudgetClient | None] = ContextVar("payer", default=None)
 
 
 @contextmanager
-def paid_by(purse: BudgetClient | None) -> Iterator[None]:
+def charge_to(purse: BudgetClient | None) -> Iterator[None]:
     """Charge this budget with the requests that `Paying` victims send inside the block."""
     token = _PAYER.set(purse)
     try:
@@ -224,6 +224,6 @@ def paid_by(purse: BudgetClient | None) -> Iterator[None]:
         _PAYER.reset(token)
 
 
-def find_payer() -> BudgetClient | None:
-    """Return the budget that `paid_by` has set; None outside of such a block."""
+def find_budget() -> BudgetClient | None:
+    """Return the budget that `charge_to` has set; None outside of such a block."""
     return _PAYER.get()

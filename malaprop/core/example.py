@@ -34,7 +34,7 @@ def content_id(fields: Mapping[str, str], label: int) -> str:
     return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def number(rows: Iterable[tuple[Mapping[str, str], int]], editable: tuple[str, ...] = ()) -> Iterator[Example]:
+def number_rows(rows: Iterable[tuple[Mapping[str, str], int]], editable: tuple[str, ...] = ()) -> Iterator[Example]:
     """Make examples with content ids; repeated rows get the suffixes -2, -3 and so on."""
     seen: dict[str, int] = {}
     for fields, label in rows:

@@ -109,7 +109,7 @@ class Victim(Protocol):
         """
 
 
-class Around:
+class Wrapper:
     """A base for victims that wrap another one (`inside`): every member is the inner one's unless it is overridden."""
 
     __slots__ = ()
@@ -192,7 +192,7 @@ class Around:
 
 
 @runtime_checkable
-class Paying(Protocol):
+class SelfCharging(Protocol):
     """A victim that can charge each request to the budget of `find_payer()` itself, when it sends the request."""
 
     @property
@@ -231,7 +231,7 @@ MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class VictimDescription:
     """A description of a victim that needs no query: plain values that can be sent between processes."""
 
     name: str
@@ -247,10 +247,10 @@ class About:
     precision: str = "fp32"
     withheld: str = ""
     notes: tuple[str, ...] = ()
-    inside: About | None = None
+    inside: VictimDescription | None = None
 
     @classmethod
-    def of(cls, victim: Victim) -> About:
+    def of(cls, victim: Victim) -> VictimDescription:
         return cls(
             name=victim.name,
             fingerprint=victim.fingerprint,

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.example import PAIR, Example, number
+from malaprop.core.example import PAIR, Example, number_rows
 from malaprop.data.matching import order, turn
 
 SPLITS = ("train", "validation", "test")
@@ -197,7 +197,7 @@ def of(items: Any, *, name: str = "examples") -> Dataset:
         table = [files.Row(f"row {at}", dict(row)) for at, row in enumerate(rows, 1)]
         return files.from_rows(table, name, shown=name, labels=names)
     labels, numbers = _labels(rows)
-    made = number((_fields(row), label) for row, label in zip(rows, numbers, strict=True))
+    made = number_rows((_fields(row), label) for row, label in zip(rows, numbers, strict=True))
     examples = tuple(
         replace(row, label=label) if isinstance(row, Example) else _limited(example)
         for row, label, example in zip(rows, numbers, made, strict=True)

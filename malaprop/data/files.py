@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from malaprop.core.errors import DataError
-from malaprop.core.example import PAIR, Example, number
+from malaprop.core.example import PAIR, Example, number_rows
 from malaprop.data.base import Dataset, editable
 from malaprop.data.labels import read_labels
 from malaprop.data.rows import EXPECTED, SUFFIXES, Row, kind, looks_like_file, read_lines, rows
@@ -110,7 +110,7 @@ def from_rows(
             read = read_labels(cells, labels, where=[row.place for row in rows])
         except DataError as error:
             raise DataError(f"{shown}: {error}") from None
-    examples = tuple(number(zip(texts, read.numbers, strict=True), editable(layout.names)))
+    examples = tuple(number_rows(zip(texts, read.numbers, strict=True), editable(layout.names)))
     if layout.id is not None:
         examples = _with_ids(examples, [layout.own_id(row) for row in rows])
     notes = (f"{shown}: {read.note}",) if read.note else ()

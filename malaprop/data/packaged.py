@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from malaprop.core.errors import AssetError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.data.base import SPLITS, Dataset, check_split
 
 NAMES = {"mr": "rotten_tomatoes", "imdb": "imdb"}  # ours to the file's
@@ -33,7 +33,7 @@ def _splits(path: Path, name: str) -> dict[str, Dataset]:
     for split, text, label in _reviews(path, NAMES[name]):
         rows[split].append(({"text": text}, label))
     return {
-        split: Dataset(name=f"{name}:{split}", examples=tuple(number(part)), labels=LABELS)
+        split: Dataset(name=f"{name}:{split}", examples=tuple(number_rows(part)), labels=LABELS)
         for split, part in rows.items()
     }
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from malaprop.core.example import PAIR, number
+from malaprop.core.example import PAIR, number_rows
 from malaprop.data.base import Dataset, check_split, editable
 from malaprop.data.labels import ENTAILMENT
 
@@ -142,7 +142,7 @@ def load(name: str, split: str = "test", *, seed: int = 0) -> Dataset:
     parts = _parts(seed)
     return Dataset(
         name=f"{name}:{check_split(split)}",
-        examples=tuple(number((row for row in parts[split]), editable(PAIR))),
+        examples=tuple(number_rows((row for row in parts[split]), editable(PAIR))),
         labels=ENTAILMENT,
         fields=PAIR,
     )

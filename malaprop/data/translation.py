@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from malaprop.core.errors import AssetError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.data.base import SPLITS, Dataset, check_split, editable
 from malaprop.data.packaged import split_of
 
@@ -33,6 +33,8 @@ def _splits(path: Path, name: str) -> dict[str, Dataset]:
     except (OSError, ValueError) as error:
         raise AssetError(f"{path} is not the file that was fetched ({error}); run: malaprop fetch {name}") from None
     return {
-        split: Dataset(name=f"{name}:{split}", examples=tuple(number(part, editable(FIELDS))), labels=(), fields=FIELDS)
+        split: Dataset(
+            name=f"{name}:{split}", examples=tuple(number_rows(part, editable(FIELDS))), labels=(), fields=FIELDS
+        )
         for split, part in rows.items()
     }

@@ -69,7 +69,7 @@ class GradientService:
 InsightLook = Focus | Apart | Toward | Blank
 
 
-class Insight:
+class InsightService:
     """Answers requests of one kind with `answer`; each text that the victim reads for it counts as a model call."""
 
     def __init__(self, answer: Callable[[Sequence[Any]], list[Floats]], scoring: Scoring) -> None:

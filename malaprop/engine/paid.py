@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.budget import BudgetClient, Meter, paid_by
+from malaprop.core.budget import BudgetClient, Meter, charge_to
 from malaprop.core.capability import Capability
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints
-from malaprop.core.victim import ANSWERS, Around, Fields, Paying, Piece, Piecewise, Victim, in_fields
+from malaprop.core.victim import ANSWERS, Fields, Piece, Piecewise, SelfCharging, Victim, Wrapper, in_fields
 from malaprop.engine.cache import Disk, Predict
 from malaprop.engine.service import Service
 
@@ -22,7 +22,7 @@ _LETTERS = 4  # of a token, where nobody counts tokens
 _SLICE = 64  # texts scored, charged and written together, where the victim is not `Piecewise`
 
 
-class Paid(Around):
+class Paid(Wrapper):
     """The victim inside, queried as little as possible.
 
     With `disk` its answers are written to that file as they come, by whole texts. `predict`, which confirms successes,
@@ -71,7 +71,7 @@ class Paid(Around):
         return (*self.inside.notes, *unmarked, *guessed)
 
     def begin(self, pool: Pool, wanted: Ints) -> Any:
-        with paid_by(self.purse):
+        with charge_to(self.purse):
             if self._cached is not None:
                 return self._cached([text.values() for text in pool.texts(wanted)])
             return self._begin(pool, wanted)
@@ -91,13 +91,13 @@ class Paid(Around):
             return kept
         inner, many, texts = begun
         try:
-            with paid_by(self.purse):
+            with charge_to(self.purse):
                 return self.inside.finish(inner)
         finally:
             self._settle(many, texts)
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        with paid_by(self.purse):
+        with charge_to(self.purse):
             if self._numbered is not None and len(texts):
                 return self._numbered.predict(in_fields(texts))
             return self._ask(texts)
@@ -168,7 +168,7 @@ class _Numbered:
 def _pays(victim: Victim) -> bool:
     """Whether the victim, or one that it wraps, charges its requests itself."""
     layer: Victim | None = victim
-    while layer is not None and not isinstance(layer, Paying):
+    while layer is not None and not isinstance(layer, SelfCharging):
         layer = layer.inside
     return layer is not None and layer.pays
 

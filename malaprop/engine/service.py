@@ -168,7 +168,7 @@ def _checked(scores: Floats, count: int, labels: int) -> Floats:
     return scores
 
 
-class Fresh:
+class UncachedScoring:
     """Scores whole texts with `Victim.predict` and without a cache, to confirm successes."""
 
     def __init__(self, victim: Victim) -> None:
@@ -183,7 +183,7 @@ class Fresh:
         return [[next(scores) for _ in ask] for ask in pending]
 
 
-class Batched:
+class FunctionService:
     """A service made of a function from items to answers; equal items are computed once and cached for a while.
 
     `key` identifies an item; items are sorted by `size`, so that a batched model pads little.

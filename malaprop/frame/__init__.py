@@ -10,7 +10,7 @@
    processes, a Ray cluster) and alone writes what they yield. A task finds device, folder and loaded victims in its
    `tasks.worker_context.WorkerContext`.
 
-3. What is on disk is done: that is all that resuming is. After a kill, `executor.find_wanted` asks each output whether
+3. What is on disk is done: that is all that resuming is. After a kill, `executor.find_unfinished` asks each output whether
    it is complete and runs the others; `records.store.Writer` drops a torn last line and continues behind it. A folder
    keeps its settings in study.toml, and `study.agreement` refuses other ones.
 

@@ -16,8 +16,8 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.insight import Focus
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
-from malaprop.models.gradients.layout import Laid, Layout
-from malaprop.models.gradients.tokens import padded
+from malaprop.models.gradients.layout import Layout, TokenLayout
+from malaprop.models.gradients.tokens import pad_rows
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.plain import second_segment
 from malaprop.models.tokens.batches import Bounds, batches
@@ -105,7 +105,7 @@ class WordAttention:
         lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
         for part in batches(lengths, _BOUNDS, even=not self.masks):
             mine = part.tolist()
-            ids, sizes = padded([laid[i].row for i in mine], self.pad, self.device)
+            ids, sizes = pad_rows([laid[i].row for i in mine], self.pad, self.device)
             found = self.weigh(ids, sizes).float().mean(2)  # [layer, batch, query, token]
             for at, i in enumerate(mine):
                 out[i] = _by_slot(self._line(found[:, at, :, : len(laid[i].row)], looks[i]), laid[i])
@@ -129,7 +129,7 @@ class WordAttention:
         return found
 
 
-def _by_slot(line: Floats, laid: Laid) -> Floats:
+def _by_slot(line: Floats, laid: TokenLayout) -> Floats:
     """Sum the attention over the tokens of each word; nan for words that truncation leaves out."""
     ends = np.concatenate([[0], np.cumsum(line, dtype=np.float64)])
     sizes = np.maximum(laid.size, 0)
@@ -234,7 +234,7 @@ class WordStates:
         return [share @ layer for layer in found]
 
     @torch.inference_mode()
-    def tokens(self, text: Text) -> tuple[Laid, list[Floats]]:
+    def tokens(self, text: Text) -> tuple[TokenLayout, list[Floats]]:
         """[token, dim] of the same layers, and where the words lie among the tokens."""
         (laid,) = self.layout.lay([text])
         row = torch.from_numpy(laid.row)[None].to(self.device)

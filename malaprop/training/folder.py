@@ -17,7 +17,7 @@ from malaprop.training.card import ROLES
 
 
 @contextmanager
-def appearing(target: Path, role: str = "classifier") -> Iterator[Path]:
+def write_folder(target: Path, role: str = "classifier") -> Iterator[Path]:
     """A folder to fill, which becomes `target` in one step at the end of the block and never if the block fails."""
     check_target(target, role)
     room: Path | None = None

@@ -11,7 +11,7 @@ from malaprop.models import folder as files
 from malaprop.models.folder import VOCAB, WEIGHTS
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.training.card import ROLES, Card, holds, read_card, write_card
-from malaprop.training.folder import appearing
+from malaprop.training.folder import write_folder
 from malaprop.zoo.names import ZooSpec, network
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def save(folder: Path, card: Card, model: nn.Module, vocab: Vocab) -> None:
     """A model that reads words or their characters, as a whole folder."""
     from safetensors.torch import save_file
 
-    with appearing(folder) as made:
+    with write_folder(folder) as made:
         weights = {name: _stored(name, tensor) for name, tensor in model.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
         vocab.save(made / VOCAB)

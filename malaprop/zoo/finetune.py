@@ -18,10 +18,10 @@ from malaprop.core.victim import Fields
 from malaprop.models.folder import FINE_TUNED
 from malaprop.models.padded_rows import within
 from malaprop.models.quiet import quietly
-from malaprop.models.scorers.plain import attended, second_segment
+from malaprop.models.scorers.plain import make_forward, second_segment
 from malaprop.models.tokens.wordpieces import WordPieces
 from malaprop.training.card import OWN, Card, holds, read_card, write_card
-from malaprop.training.folder import appearing
+from malaprop.training.folder import write_folder
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.zoo import names as zoo
@@ -45,7 +45,7 @@ class TransformerClassifier(nn.Module):
         return table
 
     def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
-        return attended(self.model, separator=self.separator)(ids, lengths)
+        return make_forward(self.model, separator=self.separator)(ids, lengths)
 
     def from_vectors(
         self, vectors: Float[Tensor, "batch token dim"], ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
@@ -145,7 +145,7 @@ class FineTuning:
         return Rows(rows, [e.label for e in examples], int(self.tokenizer.pad_token_id or 0))
 
     def save(self, folder: Path, card: Card) -> None:
-        with appearing(folder) as made, quietly():
+        with write_folder(folder) as made, quietly():
             self.network.save_pretrained(made)
             if isinstance(self.source, Path) and (self.source / "tokenizer.json").is_file():
                 for name in _TOKENIZER:

@@ -29,7 +29,7 @@ from malaprop.zoo.blocks.kim import Channels
 from malaprop.zoo.checkpoint import open_vocabulary
 from malaprop.zoo.names import RANDOM_DIM, ZooSpec
 from malaprop.zoo.start_vectors import check_width, starting
-from malaprop.zoo.training import FittedClassifier, Hooks, Rows, Training, fit, judge
+from malaprop.zoo.training import FittedClassifier, Hooks, Rows, Training, evaluate, fit
 
 
 class WordRows(NamedTuple):
@@ -151,7 +151,7 @@ def train(
         settings=asdict(how),
         seconds=round(fitted.seconds, 1),
         **stamp(),
-        figures=_figures(fitted, judge(job.model, test)[0], job.parts, job.model)
+        figures=_figures(fitted, evaluate(job.model, test)[0], job.parts, job.model)
         | ({"added_rows": data.added.rows} if data.added else {}),
     )
     job.save(folder, card)

@@ -151,7 +151,7 @@ def fit(
     accuracy = fitted.rank[-2] if fitted.rank else -1.0
     if work.hooks.finish:
         work.hooks.finish(model, work.held_out)
-        accuracy = judge(model, work.held_out)[0]
+        accuracy = evaluate(model, work.held_out)[0]
     return FittedClassifier(work.history(fitted.looks), accuracy, fitted.seconds)
 
 
@@ -228,7 +228,7 @@ class Classifying:
         with torch.no_grad():
             for parameter in self.model.parameters():
                 parameter.mul_(1)  # says that it has changed, to blocks that remember words; fused steps may not
-        share, loss = judge(self.model, self.held_out)
+        share, loss = evaluate(self.model, self.held_out)
         self.model.train()
         mean = sums["loss"].total / len(self.ragged)
         if self.hooks.epoch:
@@ -256,7 +256,7 @@ def _order(rows: Ragged, size: int, rng: np.random.Generator) -> Iterator[Ints]:
     yield from (batches[i] for i in rng.permutation(len(batches)))
 
 
-def judge(model: nn.Module, data: Rows, *, batch: int | None = None) -> tuple[float, float]:
+def evaluate(model: nn.Module, data: Rows, *, batch: int | None = None) -> tuple[float, float]:
     """Return the accuracy and the mean loss of a model on rows."""
     right, loss = torch.zeros(()), torch.zeros(())
     for logits, labels in answer(model, data, batch=batch):

@@ -14,7 +14,7 @@ from malaprop.attacks.recipes.masked import bae, clare
 from malaprop.attacks.search.contextual import Contextual
 from malaprop.core.cloze import MASKED_LM, Guesses
 from malaprop.core.score import SLACK
-from malaprop.engine.service import Batched
+from malaprop.engine.service import FunctionService
 
 MERGES = MergedWords(least=0.0)
 
@@ -58,7 +58,7 @@ def test_the_masked_model_is_asked_for_the_slots_that_the_walk_comes_to(monkeypa
         return toy.fill(clozes)
 
     services = toy.toy_services
-    monkeypatch.setattr(toy, "toy_services", lambda *a, **k: {**services(*a, **k), MASKED_LM: Batched(fill)})
+    monkeypatch.setattr(toy, "toy_services", lambda *a, **k: {**services(*a, **k), MASKED_LM: FunctionService(fill)})
     lazy = replace(bae(similarity=None), constraints=())
     eager = replace(lazy, search=replace(lazy.search, fetch="before"))
     rows = toy.examples(["good film nice plot fine the a film plot", "great the film"])
@@ -79,7 +79,7 @@ def test_a_walk_that_reads_anew_sees_what_it_changed(monkeypatch):
         return [Guesses(g.words, g.logs) for g in toy.fill(clozes)]
 
     services = toy.toy_services
-    monkeypatch.setattr(toy, "toy_services", lambda *a, **k: {**services(*a, **k), MASKED_LM: Batched(fill)})
+    monkeypatch.setattr(toy, "toy_services", lambda *a, **k: {**services(*a, **k), MASKED_LM: FunctionService(fill)})
     rows = toy.examples(["great great great great great"])
     for fetch, texts in (("there", 1), ("anew", 2)):
         seen.clear()

@@ -9,7 +9,7 @@ import toy
 from fuzz import fuzzed
 
 from malaprop.attacks.recipes import RECIPES
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.frame.records.outcome import from_json, to_json
 
 ATTACKS = {name: RECIPES[name]() for name in ("deepwordbug", "homoglyph", "keyboard")} | {"listed": toy.listed()}
@@ -26,7 +26,7 @@ def attack_fuzzed(attack, count: int) -> None:
     ends = ["", " good", " a fine film", "great", "film\ud800"]
     strings = [fuzzed(rng) + rng.choice(ends) for _ in range(count)]
     labels = [int(p > 0.5) for _, p in rest_of_seven(strings)]
-    rows = list(number(({"text": text}, label) for text, label in zip(strings, labels, strict=True)))
+    rows = list(number_rows(({"text": text}, label) for text, label in zip(strings, labels, strict=True)))
     outcomes = toy.attack_all(attack, rows, toy.victim(rest_of_seven), width=64)
     assert len(outcomes) == count
     for row, outcome in zip(rows, outcomes, strict=True):

@@ -7,7 +7,7 @@ import pytest
 from toy import examples, listed, toy_services, victim
 
 from malaprop.core.errors import SettingError
-from malaprop.engine.service import Batched
+from malaprop.engine.service import FunctionService
 from malaprop.frame.runs.local import run
 
 
@@ -19,8 +19,8 @@ def vectors(texts):
 def test_similarity_and_perplexity_of_a_success():
     model = victim()
     services = toy_services(model) | {
-        "encoder": Batched(vectors),
-        "language-model": Batched(lambda texts: [float(len(t)) for t in texts]),
+        "encoder": FunctionService(vectors),
+        "language-model": FunctionService(lambda texts: [float(len(t)) for t in texts]),
     }
     attack = listed({"good": ("bad",)}, measures=("similarity", "perplexity"))
     (outcome,) = run(attack, model, examples(["a good film"]), services=services)

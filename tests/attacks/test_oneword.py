@@ -207,7 +207,7 @@ def test_mistakes_of_grammar_are_counted_by_the_checker_that_is_there(monkeypatc
 
     from malaprop.assets.grammar import open_checker
     from malaprop.core.errors import AssetError
-    from malaprop.engine.service import Batched
+    from malaprop.engine.service import FunctionService
 
     monkeypatch.setitem(sys.modules, "language_tool_python", None)
     monkeypatch.setitem(sys.modules, "harper", None)
@@ -233,7 +233,7 @@ def test_mistakes_of_grammar_are_counted_by_the_checker_that_is_there(monkeypatc
     fake.LanguageTool = Tool
     monkeypatch.setitem(sys.modules, "language_tool_python", fake)
     target = toy.White(toy.victim())
-    services = {**toy.toy_services(target), "grammar": Batched(open_checker().mistakes)}
+    services = {**toy.toy_services(target), "grammar": FunctionService(open_checker().mistakes)}
     attack = sweep(rank=ZeroVector(), nearest=True).but(measures=("grammar",))
     outcome = only(attack, "good film", target, services=services)
     assert outcome.measures == {"grammar_before": 0.0, "grammar": 1.0}

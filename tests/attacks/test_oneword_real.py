@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from malaprop.attacks.recipes import RECIPES
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.runs.local import run
 from malaprop.models.gradients.layout import ByParts
@@ -46,7 +46,7 @@ def rows(target: TokenVictim, pairs: bool) -> list:
     texts = [[" ".join(rng.choice(WORDS, rng.integers(2, 9))) for _ in range(2)] for _ in range(20)]
     fields = [{"premise": a, "hypothesis": b} if pairs else {"text": a} for a, b in texts]
     labels = target.predict([tuple(f.values()) for f in fields]).argmax(1).tolist()
-    return list(number(zip(fields, labels, strict=True), editable=("hypothesis",) if pairs else ()))
+    return list(number_rows(zip(fields, labels, strict=True), editable=("hypothesis",) if pairs else ()))
 
 
 @pytest.mark.usefixtures("tiny_assets")

@@ -8,7 +8,7 @@ from toy import examples, listed, toy_services, victim
 
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.constraints.similarity import SentenceCosine
-from malaprop.engine.service import Batched
+from malaprop.engine.service import FunctionService
 from malaprop.frame.runs.local import run
 
 PREMISE = "a film that is as long as this one is and then some more of it"
@@ -25,9 +25,9 @@ def attacked(attack, fields=PAIR, *, label=1, asked=None, **more):
         return [np.asarray([1.0, 0.0], np.float32) for _ in texts]
 
     services = toy_services(model) | {
-        "encoder": Batched(vectors),
-        "encoder/rough": Batched(vectors),
-        "language-model": Batched(lambda t: [1.0] * len(t)),
+        "encoder": FunctionService(vectors),
+        "encoder/rough": FunctionService(vectors),
+        "language-model": FunctionService(lambda t: [1.0] * len(t)),
     }
     return next(run(attack, model, examples([fields], label=label, **more), services=services))
 

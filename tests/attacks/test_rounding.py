@@ -26,7 +26,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields
-from malaprop.engine.service import Batched, Scoring
+from malaprop.engine.service import FunctionService, Scoring
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run
 from malaprop.frame.runs.services import services
@@ -247,7 +247,7 @@ def attack_all(victim: Coarse, search: Any, width: int) -> tuple[dict[str, tuple
     """What became of each example, and in how many rounds the victim was asked."""
     whole = complete(victim)
     known = services(whole)
-    encoder = Batched(lambda texts: [vector(text) for text in texts])
+    encoder = FunctionService(lambda texts: [vector(text) for text in texts])
     known |= {service_of("minilm"): encoder, f"{service_of('minilm')}/rough": encoder}
     made = Attack(name="toy", candidates=Listed(table=OPTIONS), search=search)
     found = run(made, whole, turning(), width=width, services=known)

@@ -12,7 +12,7 @@ from malaprop_bench import floor as floors
 from malaprop_bench.recording import Recording
 
 from malaprop.attacks.recipes.oneword import gs_gr
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.frame.runs.local import run
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
@@ -47,7 +47,7 @@ def test_a_sweep_takes_little_more_than_its_forward_passes(name, monkeypatch):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    rows = list(number((({"text": " ".join(rng.choice(WORDS, 12))}, 1)) for _ in range(TEXTS)))
+    rows = list(number_rows((({"text": " ".join(rng.choice(WORDS, 12))}, 1)) for _ in range(TEXTS)))
     seen = Recording(victim(name))
     try:
         began = process_time()

@@ -21,12 +21,12 @@ from malaprop.core.errors import TextError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.core.victim import ANSWERS, MEMBERS, About, Victim
+from malaprop.core.victim import ANSWERS, MEMBERS, Victim, VictimDescription
 from malaprop.engine.paid import Paid
 from malaprop.features.defending.adaptive import Adaptive
 from malaprop.frame.runs.services import services
 from malaprop.frame.runs.victims import WRAPPERS, victim
-from malaprop.frame.runs.wrap import defend
+from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.models.victims.complete import Completed
 from malaprop.models.victims.ensemble import Ensemble
 from malaprop.models.victims.http import HttpVictim
@@ -69,7 +69,7 @@ def pipeline() -> Any:
 
 def around(name: str) -> Victim:
     """A defence in front of a small network."""
-    return defend(name, small_victims.words())
+    return defend_by_spec(name, small_victims.words())
 
 
 MADE: dict[str, Callable[[Path], Victim]] = {
@@ -84,7 +84,7 @@ MADE: dict[str, Callable[[Path], Victim]] = {
     "adaptive": lambda _: Adaptive(defended=around("ranmask")),
     "least": lambda _: victim(Least()),
     **{name: lambda _, name=name: around(name) for name in WRAPPERS if name != "detect"},
-    "detect": lambda folder: defend(f"detect:{small_victims.detector(folder)}", small_victims.words()),
+    "detect": lambda folder: defend_by_spec(f"detect:{small_victims.detector(folder)}", small_victims.words()),
 }
 KINDS: dict[str, Any] = {
     "name": str,
@@ -128,11 +128,11 @@ def test_what_it_offers_is_what_it_has(made):
 
 
 def test_what_is_known_of_it_travels(made):
-    about = About.of(made)
+    about = VictimDescription.of(made)
     assert pickle.loads(pickle.dumps(about)) == about
-    for field in fields(About):
+    for field in fields(VictimDescription):
         own = getattr(made, field.name)
-        expected = (None if own is None else About.of(own)) if field.name == "inside" else own
+        expected = (None if own is None else VictimDescription.of(own)) if field.name == "inside" else own
         assert getattr(about, field.name) == expected
 
 

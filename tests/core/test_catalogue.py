@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from malaprop.core.capability import Capability, check
 from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.errors import CapabilityError, MalapropError, SettingError, TextError, plain
-from malaprop.core.example import Example, content_id, number
+from malaprop.core.example import Example, content_id, number_rows
 from malaprop.core.seeds import generator
 
 TABLE = {"greedy": "malaprop.core.text:Words", "beam": "no.such.module:Beam"}
@@ -84,7 +84,7 @@ def test_streams_of_neighbouring_examples_are_unlike():
 
 def test_equal_rows_have_equal_ids_and_repeated_ones_are_numbered():
     rows = [({"text": "a"}, 1), ({"text": "b"}, 1), ({"text": "a"}, 1), ({"text": "a"}, 0), ({"text": "a"}, 1)]
-    made = list(number(rows, ("text",)))
+    made = list(number_rows(rows, ("text",)))
     ids = [example.id for example in made]
     assert ids[2] == f"{ids[0]}-2"
     assert ids[4] == f"{ids[0]}-3"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.example import Example, number
+from malaprop.core.example import Example, number_rows
 from malaprop.data import Dataset, base, hub, load, need_two_labels, of
 
 TEN = of([(f"text {i}", i % 2) for i in range(10)])
@@ -92,7 +92,7 @@ def test_a_hub_out_of_reach_is_one_line(monkeypatch):
 
 def test_labels_are_matched_to_a_model_by_name():
     rows = [({"text": "a"}, 0), ({"text": "b"}, 1), ({"text": "c"}, 0)]
-    data = Dataset(name="d", examples=tuple(number(rows)), labels=("negative", "positive"))
+    data = Dataset(name="d", examples=tuple(number_rows(rows)), labels=("negative", "positive"))
     turned = data.in_terms_of(("Positive", "Negative"))
     assert [e.label for e in turned] == [1, 0, 1]
     assert turned.labels == ("Positive", "Negative")

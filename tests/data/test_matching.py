@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from malaprop.core.errors import DataError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.data.base import Dataset
 from malaprop.data.matching import agree, describe_match
 
@@ -23,7 +23,7 @@ class Known:
 
 def data(*labels: str, numbers: tuple[int, ...] = ()) -> Dataset:
     rows = [({"text": f"text {n}"}, n) for n in numbers or range(len(labels))]
-    return Dataset(name="d.csv", examples=tuple(number(rows)), labels=labels)
+    return Dataset(name="d.csv", examples=tuple(number_rows(rows)), labels=labels)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from malaprop.core.errors import RecordError, VictimError
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Guess, Variants
 from malaprop.engine.cache import Disk, Memory, Recent
-from malaprop.engine.service import Batched, Fresh, Scoring
+from malaprop.engine.service import FunctionService, Scoring, UncachedScoring
 from malaprop.models.victims.strings import StringVictim
 
 
@@ -140,13 +140,13 @@ def test_the_number_of_labels_is_remembered_over_tables():
 
 def test_fresh_asks_every_time_by_the_plain_road():
     calls, table = toy.Calls(), Words()
-    fresh, text = Fresh(toy.victim(calls)), Text.of("a good film", table, 0)
+    fresh, text = UncachedScoring(toy.victim(calls)), Text.of("a good film", table, 0)
     for _ in range(2):
         ((scores,), nothing) = fresh.finish(fresh.begin([[text], []]))
         assert scores.tolist() == pytest.approx(toy.predict(["a good film"])[0])
         assert nothing == []
     assert calls.texts == ["a good film"] * 2
-    broken = Fresh(Raw(np.full((1, 2), np.inf)))
+    broken = UncachedScoring(Raw(np.full((1, 2), np.inf)))
     with pytest.raises(VictimError, match="not finite"):
         broken.finish(broken.begin([[text]]))
 
@@ -158,7 +158,7 @@ def test_batched_asks_each_key_once_sorted_by_size():
         seen.append(list(items))
         return [len(item) for item in items]
 
-    service = Batched(lengths, key=str.lower, size=len)
+    service = FunctionService(lengths, key=str.lower, size=len)
     assert service.finish(service.begin([["ccc", "A", "a"], [], ["bb", "CCC"]])) == [[3, 1, 1], [], [2, 3]]
     assert service.finish(service.begin([["B", "a"]])) == [[1, 1]]
     assert seen == [["A", "bb", "ccc"], ["B"]]
@@ -171,16 +171,16 @@ def test_batched_remembers_the_most_recently_used():
         seen.extend(items)
         return [item.upper() for item in items]
 
-    service = Batched(note, remember=2)
+    service = FunctionService(note, remember=2)
     for item in ("a", "b", "a", "c", "a", "b"):
         assert service.finish(service.begin([[item]])) == [[item.upper()]]
     assert seen == ["a", "b", "c", "b"]
 
 
 def test_batched_answers_more_items_than_it_remembers_and_refuses_short_answers():
-    service = Batched(lambda items: [-n for n in items], remember=1)
+    service = FunctionService(lambda items: [-n for n in items], remember=1)
     assert service.finish(service.begin([[1, 2, 3, 2]])) == [[-1, -2, -3, -2]]
-    short = Batched(lambda items: items[:1])
+    short = FunctionService(lambda items: items[:1])
     with pytest.raises(RuntimeError, match="answered 1 of 2"):
         short.finish(short.begin([[1, 2]]))
 

@@ -24,7 +24,7 @@ from malaprop.models.scorers.buckets import Buckets
 from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
-from malaprop.models.scorers.plain import attended
+from malaprop.models.scorers.plain import make_forward
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 
@@ -82,7 +82,7 @@ def fast_scorer(victim: TokenVictim, kind: tiny.Kind, model: Any) -> Packing | B
     assert (network is not None) == kind.fast
     if network is None:
         added = takes_added_mask(model, rows, pad=victim.pad, separator=separator)
-        forward = attended(model, separator=separator, added=added)
+        forward = make_forward(model, separator=separator, added=added)
         return Buckets(forward=forward, pad=victim.pad, tokens=256, longest=victim.limit)
     return Packing(network=network, tokens=256, longest=victim.limit)
 
@@ -123,7 +123,7 @@ def test_no_pass_of_a_bucket_waits_for_the_device(folders: Any, name: str, takes
     counts = []
     for added in (False, takes):
         with Waits() as waits:
-            attended(model, added=added)(ids, lengths)
+            make_forward(model, added=added)(ids, lengths)
         counts.append(waits.count)
     assert counts == [int(takes), 0]
 

@@ -17,7 +17,7 @@ from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.bertpacked import PackedBert
 from malaprop.models.scorers.bertweights import Affine, BertWeights
 from malaprop.models.scorers.packing import Packing
-from malaprop.models.scorers.plain import Plain, attended
+from malaprop.models.scorers.plain import Plain, make_forward
 from malaprop.models.scorers.prepacked import PrepackedAffine, can_prepack
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.pieces import Pieces
@@ -59,7 +59,7 @@ def test_scores_are_those_of_each_text_alone(variants: list[Variants], limit: in
     expected = alone(pool, limit)
     for scorer in (
         BertScorer(model=BERT, separator=SEP, bounds=bounds),
-        Plain(forward=attended(BERT, separator=SEP), bounds=bounds),
+        Plain(forward=make_forward(BERT, separator=SEP), bounds=bounds),
     ):
         assert (scorer.logits(work) - expected).abs().max() < 1e-5
 
@@ -156,7 +156,7 @@ def test_the_kin_of_bert_answer_as_their_own_forward(kind: str) -> None:
     ids = torch.randint(3, VOCABULARY, (4, 11))
     ids[torch.arange(11)[None] >= lengths[:, None]] = pad
     ids[3, 4] = pad  # as of a text in which the token is written out
-    scorer, plain = BertScorer(model=other), attended(other)
+    scorer, plain = BertScorer(model=other), make_forward(other)
     assert (scorer.forward(ids, lengths) - plain(ids, lengths)).abs().max() < 1e-5
     copies = ids[2:].repeat(8, 1)  # so alike that their first layer is shared
     expected = plain(copies, torch.full((16,), 11))

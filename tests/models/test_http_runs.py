@@ -13,7 +13,7 @@ from http_server import KEY, LEAKS, Log, serving
 from word_edits import KNOWN, VOCABULARY, cut
 
 from malaprop.cli.main import main
-from malaprop.core.example import Example, number
+from malaprop.core.example import Example, number_rows
 from malaprop.core.secrets import scrub
 from malaprop.data.base import of
 from malaprop.frame.records.outcome import Outcome
@@ -226,7 +226,7 @@ def test_a_zoo_model_behind_an_address_falls_as_it_does_at_home():
     with torch.no_grad():  # about as many of one label as of the other
         model.head.bias -= torch.tensor(home.predict(fields)).log().mean(0)
     labels = home.predict(fields).argmax(1).tolist()
-    rows = list(number(({"text": t}, label) for t, label in zip(texts, labels, strict=True)))
+    rows = list(number_rows(({"text": t}, label) for t, label in zip(texts, labels, strict=True)))
     attack = toy.listed({name: tuple(dice.sample(names, 4)) for name in names})
     with serving(Log(), home) as address:
         away = HttpVictim(url=f"{address}/zoo", **QUICK)

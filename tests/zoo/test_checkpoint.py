@@ -8,7 +8,7 @@ import torch
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.training.card import Card
-from malaprop.training.folder import appearing
+from malaprop.training.folder import write_folder
 from malaprop.zoo import checkpoint
 from malaprop.zoo.names import ZooSpec, network, shape
 
@@ -91,7 +91,7 @@ def test_a_failed_save_leaves_the_old_one(saved):
     before = checkpoint.fingerprint(folder)
 
     def half():
-        with appearing(folder) as made:
+        with write_folder(folder) as made:
             (made / "model.json").write_text("{}")
             raise KeyboardInterrupt
 
@@ -103,7 +103,7 @@ def test_a_failed_save_leaves_the_old_one(saved):
 
 def test_a_folder_with_other_things_is_not_replaced(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SettingError, match="is no text classifier"), appearing(tmp_path):
+    with pytest.raises(SettingError, match="is no text classifier"), write_folder(tmp_path):
         pass
-    with pytest.raises(SettingError, match="cannot write"), appearing(tmp_path / "notes.txt" / "m"):
+    with pytest.raises(SettingError, match="cannot write"), write_folder(tmp_path / "notes.txt" / "m"):
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from malaprop.core.errors import SettingError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.models.tokens.vocab import UNK
 from malaprop.training.splits import Splits
 from malaprop.zoo import checkpoint
@@ -16,7 +16,7 @@ from malaprop.zoo.train import TrainingInput, WordRows, change_training, check_s
 @pytest.fixture
 def data():
     rows = [({"text": f"the {('good', 'bad')[i % 2]} film{i}"}, i % 2) for i in range(40)]
-    parts = list(number(rows))
+    parts = list(number_rows(rows))
     return Splits(
         name="small", train=parts[:30], held_out=parts[30:35], test=parts[35:], labels=("a", "b"), fingerprint="f",
         own=False,

@@ -15,7 +15,7 @@ from malaprop.zoo.blocks.kim import Channels, Limited, folded, kim_cnn
 from malaprop.zoo.blocks.pairs import sides
 from malaprop.zoo.blocks.selfattention import transformer
 from malaprop.zoo.special_models import SPECIAL_MODELS, Reads, special
-from malaprop.zoo.training import Rows, Training, fit, judge
+from malaprop.zoo.training import Rows, Training, evaluate, fit
 
 SMALL = {
     "BiLSTM-Attention": {"dim": 12, "hidden": 8},
@@ -181,9 +181,9 @@ def texts_of_two_kinds(pairs: bool) -> Rows:
 @pytest.mark.parametrize("name", SMALL)
 def test_each_learns_forty_texts_by_heart(name):
     model, data = made(name, labels=2), texts_of_two_kinds(SPECIAL_MODELS[name].reads is Reads.PAIR)
-    assert judge(model, data)[0] < 0.9
+    assert evaluate(model, data)[0] < 0.9
     fit(model, data, data, Training(epochs=25, batch=8, rate=1e-2, patience=15))
-    assert judge(model, data)[0] > 0.95
+    assert evaluate(model, data)[0] > 0.95
 
 
 def test_training_twice_gives_the_same_weights():

@@ -12,7 +12,7 @@ from malaprop.models.tokens.ragged import Placed, Ragged
 from malaprop.training.seeds import seeded
 from malaprop.training.state import TrainingFolder
 from malaprop.zoo.blocks.cnn import WordCNN
-from malaprop.zoo.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge
+from malaprop.zoo.training import Hooks, Rows, Training, _order, cross_entropy, evaluate, fit
 
 
 def rows(count, seed):
@@ -41,7 +41,7 @@ def test_it_learns_and_leaves_the_best_weights():
     heard = []
     fitted = fit(model, TRAIN, HELD_OUT, QUICK, hooks=Hooks(epoch=heard.append))
     assert fitted.accuracy > 0.95
-    assert judge(model, HELD_OUT)[0] == pytest.approx(fitted.accuracy)
+    assert evaluate(model, HELD_OUT)[0] == pytest.approx(fitted.accuracy)
     assert fitted.accuracy == max(e.accuracy for e in fitted.epochs)
     assert heard == fitted.epochs
     assert not model.training

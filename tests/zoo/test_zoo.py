@@ -8,7 +8,7 @@ import pytest
 from malaprop.assets import store, vectors
 from malaprop.assets.vectors import Vectors
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
@@ -186,7 +186,7 @@ def test_the_same_seed_trains_the_same_model(glove, tmp_path):
 
 def test_a_pair_is_read_with_a_separator(tmp_path):
     rows = [({"premise": "a man", "hypothesis": text}, y) for text, y in TEXTS]
-    data = of(number(rows), name="pairs")
+    data = of(number_rows(rows), name="pairs")
     train(
         ZooSpec.of("CNN-W-Random-1"),
         splits(lambda spec, split: data, "pairs"),

@@ -11,7 +11,7 @@ import tiny_pretraining as tiny
 from malaprop.assets import store, vectors
 from malaprop.assets.vectors import Vectors
 from malaprop.core.errors import MalapropError, SettingError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
@@ -110,7 +110,7 @@ def test_a_special_one(name, place, parts, rows, tmp_path):
     spec = ZooSpec.of(name)
     given = TrainingInput(settings=settings(spec))
     if SPECIAL_MODELS[name].reads == "words of a pair":
-        pairs = of(number(({"premise": "a dog", "hypothesis": t}, y) for t, y in TEXTS), name="pairs")
+        pairs = of(number_rows(({"premise": "a dog", "hypothesis": t}, y) for t, y in TEXTS), name="pairs")
         train(spec, splits(lambda s, split: pairs, "pairs"), tmp_path / "m", given=given, quiet=True)
         assert load(tmp_path / "m").predict([("a dog", "ship"), ("", "")]).shape == (2, 2)
     else:

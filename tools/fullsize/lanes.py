@@ -53,7 +53,7 @@ def finish_record(words: Sequence[str]) -> bool:
     from malaprop.core.errors import MalapropError
     from malaprop.frame.study.commands import read_study
     from malaprop.frame.study.study import FILE
-    from malaprop.frame.tasks.executor import find_wanted
+    from malaprop.frame.tasks.executor import find_unfinished
     from malaprop.frame.tasks.task import plan_of
 
     if "--out" not in words:
@@ -61,7 +61,7 @@ def finish_record(words: Sequence[str]) -> bool:
     folder = Path(words[words.index("--out") + 1])
     try:
         study = read_study(folder / FILE, {"out": str(folder)})
-        if find_wanted(plan_of(study.plan()), folder):
+        if find_unfinished(plan_of(study.plan()), folder):
             return False
         study.gather(folder).write(folder)
     except MalapropError:

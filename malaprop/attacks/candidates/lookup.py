@@ -79,7 +79,7 @@ def _of_any_part(table: Words, words: list[int]) -> Steps[list[Ints]]:
     known = known_synonyms(table)
     if all(word in known for word in words):
         return [known[word] for word in words]
-    (found,) = yield Ask(SERVICE, [Unlisted(table, words)])
+    (found,) = yield Ask(SERVICE, [SynonymRequest(table, words)])
     synonyms: list[Ints] = found
     return synonyms
 
@@ -226,7 +226,7 @@ SERVICE = "synonyms"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unlisted:
+class SynonymRequest:
     """A request for the synonyms of words of a table, by their ids."""
 
     table: Words
@@ -242,10 +242,10 @@ def known_synonyms(table: Words) -> dict[int, Ints]:
 class Thesaurus:
     """The service for synonyms as TextAttack takes them from WordNet, of any part of speech; cached in the table."""
 
-    def begin(self, asks: Sequence[Sequence[Unlisted]]) -> list[Sequence[Unlisted]]:
+    def begin(self, asks: Sequence[Sequence[SynonymRequest]]) -> list[Sequence[SynonymRequest]]:
         return list(asks)
 
-    def finish(self, pending: list[Sequence[Unlisted]]) -> list[list[list[Ints]]]:
+    def finish(self, pending: list[Sequence[SynonymRequest]]) -> list[list[list[Ints]]]:
         """Return the synonyms of each word."""
         tables = {id(item.table): item.table for ask in pending for item in ask}
         for table in tables.values():

@@ -10,7 +10,16 @@ from malaprop.features.audit.check_record import SHOWN, CheckRecord
 from malaprop.frame.records.paired_texts import CheckRow
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
-from malaprop.frame.report.tables import DASH, bullets, card, lines_of, plain_markdown, row_of_markdown, short, table
+from malaprop.frame.report.tables import (
+    DASH,
+    bullets,
+    card,
+    lines_of,
+    plain_markdown,
+    row_of_markdown,
+    show_rate,
+    table,
+)
 
 NAMES = ("Victim", "Attack", "Baseline", "Now", "Newly break", "Newly hold", "p", "")
 _LEAD = (
@@ -25,7 +34,7 @@ def rows_of(record: CheckRecord) -> list[tuple[str, ...]]:
     """Return a table row for each victim and attack."""
     return [
         (
-            row.victim, row.attack, short(row.before), short(row.now),
+            row.victim, row.attack, show_rate(row.before), show_rate(row.now),
             *((str(row.lost), str(row.won), f"{row.p:.2g}") if row.before is not None else (DASH, DASH, DASH)),
             _verdict(row),
         )
@@ -59,7 +68,7 @@ def terminal(record: CheckRecord) -> str:
     skip = 1 if len(victims) == 1 else 0  # its name in every row would make lines too long for nothing
     rows = [row[skip:] for row in rows_of(record)]
     lines = [*(victims if skip else ()), lines_of("", NAMES[skip:], rows, boxed=False)]
-    lines += [f"{bar.row}: {bar.name} {short(bar.found)}, bar {bar.bound:g}" for bar in record.bars]
+    lines += [f"{bar.row}: {bar.name} {show_rate(bar.found)}, bar {bar.bound:g}" for bar in record.bars]
     for row in record.rows:
         if row.worse and row.broken:
             lines += [f"newly break ({row.victim}, {row.attack}):", *(f"  {line}" for line in examples_of(row)[:5])]
@@ -77,7 +86,7 @@ def body(records: Sequence[CheckRecord]) -> Markup:
             if row.worse and row.broken
         ]
         bars = [
-            (bar.row, bar.name, short(bar.found), f"{bar.bound:g}", "passed" if bar.passed else "below")
+            (bar.row, bar.name, show_rate(bar.found), f"{bar.bound:g}", "passed" if bar.passed else "below")
             for bar in one.bars
         ]
         inner = join(
@@ -98,7 +107,7 @@ def junit(record: CheckRecord) -> str:
         why = f"{row.lost} texts newly break, {row.won} newly hold, p = {row.p:.2g}" if row.worse else ""
         cases.append(_case(row.victim, row.attack, why, "\n".join(examples_of(row))))
     for bar in record.bars:
-        why = "" if bar.passed else f"{bar.name} {short(bar.found)} is below {bar.bound:g}"
+        why = "" if bar.passed else f"{bar.name} {show_rate(bar.found)} is below {bar.bound:g}"
         cases.append(_case(bar.row, bar.name, why))
     failed = sum("<failure" in case for case in cases)
     head = f'<testsuite name="malaprop check" tests="{len(cases)}" failures="{failed}" errors="0" skipped="0">'

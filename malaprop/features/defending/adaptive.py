@@ -17,12 +17,12 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winners
 from malaprop.core.text import Ints
-from malaprop.core.victim import Around, Fields, in_fields
+from malaprop.core.victim import Fields, Wrapper, in_fields
 from malaprop.frame.runs.defended import Defended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Adaptive(Around):
+class Adaptive(Wrapper):
     """A defended victim whose answers are means over `draws` draws, and plain answers votes of `fresh` others.
 
     The defence as it is deployed has draw 0, which is in neither.

@@ -168,10 +168,10 @@ class Certify:
     def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
         """Which texts the victim inside answers correctly, as it is; refuses an attack that the vote does not allow."""
         from malaprop.core.capability import check
-        from malaprop.frame.runs.wrap import defend
+        from malaprop.frame.runs.wrap import defend_by_spec
 
         if self.attack != "none":
-            vote, attack = defend(self.defence, desk.victim(inputs["victim"])), self.limited
+            vote, attack = defend_by_spec(self.defence, desk.victim(inputs["victim"])), self.limited
             check(attack.name, attack.needs, vote.name, vote.offers, vote.withheld)
         yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
 
@@ -184,9 +184,9 @@ class Certify:
     def certify(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.features.defending.certify import describe_certificates, noise_of
         from malaprop.frame.runs.defended import Defended
-        from malaprop.frame.runs.wrap import defend
+        from malaprop.frame.runs.wrap import defend_by_spec
 
-        made = defend(self.defence, desk.victim(inputs["victim"]))
+        made = defend_by_spec(self.defence, desk.victim(inputs["victim"]))
         noise = noise_of(made)
         assert noise is not None
         assert isinstance(made, Defended)
@@ -198,9 +198,9 @@ class Certify:
 
     def assail(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """The attack on the vote."""
-        from malaprop.frame.runs.wrap import defend
+        from malaprop.frame.runs.wrap import defend_by_spec
 
-        vote = desk.hold(lambda: defend(self.defence, desk.victim(inputs["victim"])))
+        vote = desk.hold(lambda: defend_by_spec(self.defence, desk.victim(inputs["victim"])))
         yield from attack_share(desk, self.limited, vote, share, seed=self.texts.seed, width=self.width)
 
     def draw_top(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TopCurve]:

@@ -13,7 +13,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.frame.runs.victims import WRAPPERS
-from malaprop.frame.runs.wrap import PAPER, DefenceLayer, defend, parse, read_layer
+from malaprop.frame.runs.wrap import PAPER, DefenceLayer, defend_by_spec, parse, read_layer
 from malaprop.frame.study.model_kinds import DEFENCES
 from malaprop.frame.study.training_methods import Hardening, parse_defence
 
@@ -49,7 +49,7 @@ def name_model(spec: str) -> str:
 
 def put_behind(spec: str, model: Victim) -> Victim:
     """The model behind the defences of a spec, whatever the spec says of what stands inside."""
-    return defend(spec, model, find=lambda _: model)
+    return defend_by_spec(spec, model, find=lambda _: model)
 
 
 def _name_trained(layer: DefenceLayer) -> str:

@@ -197,7 +197,7 @@ class DetectFit:
     def fit(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.features.defending.detection.detector import CARD, fit_detector
         from malaprop.features.defending.detection.kept import place_kept
-        from malaprop.frame.study.training_tasks import fill
+        from malaprop.frame.study.training_tasks import make_in_folder
 
         def make(folder: Path) -> DetectorCard:
             victim, data = desk.victim(inputs["victim"]), inputs["data"]
@@ -210,7 +210,7 @@ class DetectFit:
                 found.write(place_kept(self.method, victim))
             return found.card
 
-        fill(desk.folder, CARD, make)
+        make_in_folder(desk.folder, CARD, make)
         yield from ()
 
     def _describe(self, victim: Victim, data: Dataset) -> DetectorCard:

@@ -23,7 +23,7 @@ from malaprop.frame.records.intervals import Gain
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.runs.defended import Counters, Defended
-from malaprop.frame.runs.pregenerated import Premade
+from malaprop.frame.runs.pregenerated import PregeneratedExamples
 from malaprop.frame.runs.wrap import draws_at_random
 
 _TIMED = 64  # texts whose answers are timed
@@ -73,7 +73,7 @@ class DefenceFindings:
     attacks: Sequence[AttackFindings]
     draws: int
     fresh: int
-    premade: Premade
+    premade: PregeneratedExamples
     answers: Sequence[int]  # to the made samples
     certified: CertifiedRecord | None = None
     checked: Checked | None = None

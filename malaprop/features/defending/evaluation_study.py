@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.data.base import Examples
     from malaprop.features.defending.certify import Certifier
-    from malaprop.frame.runs.pregenerated import Premade
+    from malaprop.frame.runs.pregenerated import PregeneratedExamples
     from malaprop.frame.tasks.task import Inputs, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
 
@@ -252,10 +252,10 @@ class DefenceTest:
 
     def read_made(self, inputs: Inputs) -> Inputs:
         """The made texts that were given, or those that the attack on the plain victim made."""
-        from malaprop.frame.runs.pregenerated import from_outcomes, read_premade
+        from malaprop.frame.runs.pregenerated import from_outcomes, read_pregenerated
 
         if self.premade is not None:
-            return {"premade": read_premade(self.premade, text=self.texts.text, label=self.texts.label)}
+            return {"premade": read_pregenerated(self.premade, text=self.texts.text, label=self.texts.label)}
         said = f"{self.attack.name} against {self.victim[0]}, in this run"
         return {"premade": from_outcomes(sort_by_id(inputs.get(self.cell(NONE, self.attack.name), ())), said)}
 
@@ -334,7 +334,7 @@ class DefenceTest:
 
         first, drawn = rows[0], value_file(root / self.pictured)
         seen = read_json(drawn, Surroundings) if self.pictures and self.shown and drawn.is_file() else Surroundings()
-        made: Premade = self.read_made({})["premade"]
+        made: PregeneratedExamples = self.read_made({})["premade"]
         source = f"{self.attack.name} against {first.about}, in this run" if self.premade is None else made.source
         return DefencesRecord(
             victim=first.about,

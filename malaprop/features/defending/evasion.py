@@ -22,7 +22,7 @@ from malaprop.core.score import Floats, winner
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Guess, Variants
-from malaprop.core.victim import ANSWERS, Around, Victim, find_rejected
+from malaprop.core.victim import ANSWERS, Victim, Wrapper, find_rejected
 from malaprop.features.defending.stateful import AttackSession, Stateful
 from malaprop.frame.runs.defended import Defended
 from malaprop.models.victims.ensemble import log_probabilities
@@ -92,7 +92,7 @@ def _agree(rows: Floats | None, label: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ThroughSurrogate(Around):
+class ThroughSurrogate(Wrapper):
     """The service behind a model of the attacker's own: that one leads the search, and the service confirms."""
 
     defended: Defended
@@ -150,7 +150,7 @@ class ThroughSurrogate(Around):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ThroughDisguise(Around):
+class ThroughDisguise(Wrapper):
     """The service asked about texts in disguise, which are alike too little to be rejected.
 
     In each of `copies` copies all but a share of the words that are no stop words gives way to names of people and

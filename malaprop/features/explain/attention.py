@@ -19,7 +19,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
-from malaprop.features.explain.record import AttentionLayer, AttentionModel, AttentionRecord, AttentionSight, Row
+from malaprop.features.explain.record import AttentionExample, AttentionLayer, AttentionModel, AttentionRecord, Row
 from malaprop.features.explain.variation import Movement, column, mean, pooled_variation, variation
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run
@@ -72,7 +72,7 @@ def measure_pair(victim: Victim, origin: Text, final: Text) -> PairMeasures:
     )
 
 
-def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionModel:
+def average_over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionModel:
     """Return the means over all pairs of texts.
 
     A layer's attention is the one that computes it, so layer 0 has none. An LSTM with attention attends once, over its
@@ -105,9 +105,9 @@ def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionMo
     )
 
 
-def sight(
+def compare_texts(
     victim: Victim, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)
-) -> AttentionSight:
+) -> AttentionExample:
     """Return one pair of texts for figures, with the attention of the given layers."""
     states = variation(victim.parts[Capability.STATES], origin, final) if Capability.STATES in victim.parts else []
     maps = []
@@ -115,7 +115,7 @@ def sight(
         before, after = (attention.words(text).mean(1) for text in (origin, final))
         chosen = sorted({layer % len(before) for layer in layers})
         maps = [(layer + 1, _table(before[layer]), _table(after[layer])) for layer in chosen]
-    return AttentionSight(
+    return AttentionExample(
         model=victim.name,
         before=tuple(origin.strings),
         after=tuple(final.strings),
@@ -173,7 +173,7 @@ def _answers(outcome: Outcome, labels: Sequence[str]) -> tuple[str, str]:
     return before, after
 
 
-def summary_of(record: AttentionRecord) -> dict[str, Any]:
+def summarize_change(record: AttentionRecord) -> dict[str, Any]:
     """Return the study's main figures as plain values for --json."""
     summary = {
         "data": record.data,
@@ -207,7 +207,7 @@ def compare_inside(
     seed: int = 0,
     label: int | None = None,
     attention: bool = False,
-) -> AttentionSight | None:
+) -> AttentionExample | None:
     """Compare the victim's attention and states on a text and a second one, given as `against` or found by `attack`.
 
     Without a second text it shows the first alone. None where the attack finds no adversarial text.
@@ -235,7 +235,7 @@ def compare_inside(
             return None
         final = Text.of(found, table)
         same_slots(origin, final)
-    return sight(victim, origin, final, _answer(victim, origin, final))
+    return compare_texts(victim, origin, final, _answer(victim, origin, final))
 
 
 def _answer(victim: Victim, *texts: Text) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.features.explain.heat import Heat
-    from malaprop.features.explain.record import AttentionSight
+    from malaprop.features.explain.record import AttentionExample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def explain_text(asked: ExplainCommand) -> None:
     made = None if asked.attack is None else recipe(asked.attack, **asked.settings)
     others = _substitutes(wordnet_substitutes, quiet) if asked.substitutes else None
     heats: list[Heat] = []
-    sights: list[AttentionSight] = []
+    sights: list[AttentionExample] = []
     for spec in asked.victim:
         opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=quiet)
         wanted = label_number(opened, asked.label)
@@ -163,7 +163,7 @@ def _heat(victim: Victim, source: str | dict[str, str], label: int | None, other
     return cast("Heat", found.to_dict())
 
 
-def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionSight]:
+def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionExample]:
     """Compare the text with the one of --against or --attack inside the victim; empty where the attack fails."""
     from malaprop.features.explain.attention import compare_inside
 
@@ -176,21 +176,21 @@ def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | Non
     return [] if found is None else [found]
 
 
-def _print_sights(sights: list[AttentionSight]) -> None:
+def _print_sights(sights: list[AttentionExample]) -> None:
     from malaprop.features.explain.report import print_sight
 
     for sight in sights:
         print_sight(sight)
 
 
-def _write_sights(sights: list[AttentionSight], out: Path, quiet: bool) -> None:
+def _write_sights(sights: list[AttentionExample], out: Path, quiet: bool) -> None:
     from malaprop.features.explain.report import write_sights
 
     if sights:
         o.say(f"attention and states: {write_sights(sights, out)}", quiet)
 
 
-def _summary(sights: list[AttentionSight]) -> dict[str, Any]:
+def _summary(sights: list[AttentionExample]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {"sights": [asdict(sight) for sight in sights]} if sights else {}

@@ -58,7 +58,7 @@ class AttentionModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionSight:
+class AttentionExample:
     """One text before and after a change, for figures; each table has a row a query or layer and a column a word."""
 
     model: str
@@ -111,5 +111,5 @@ class AttentionRecord(Record):
     recipe: str
     texts: int
     models: tuple[AttentionModel, ...] = ()
-    sights: tuple[AttentionSight, ...] = ()
+    sights: tuple[AttentionExample, ...] = ()
     bounds: tuple[Bound, ...] = ()

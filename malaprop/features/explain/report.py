@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from malaprop.core.files import write_whole
-from malaprop.features.explain.record import AttentionMean, AttentionModel, AttentionRecord, AttentionSight, Bound, Row
+from malaprop.features.explain.record import (
+    AttentionExample,
+    AttentionMean,
+    AttentionModel,
+    AttentionRecord,
+    Bound,
+    Row,
+)
 from malaprop.frame.report.maps import ShadeTable, loglog, tables
 from malaprop.frame.report.markup import Markup, join, stand_alone, tag
 from malaprop.frame.report.section import Section
@@ -107,7 +114,7 @@ def theorem_figure(bounds: Sequence[Bound]) -> Markup:
     return loglog("Theorem 1 by simulation", "dimensions", lines[:3])
 
 
-def attention_figure(sight: AttentionSight) -> Markup | None:
+def attention_figure(sight: AttentionExample) -> Markup | None:
     """Draw attention before and after the change for each stored layer; None for a victim without attention."""
     if not sight.maps:
         return None
@@ -115,7 +122,7 @@ def attention_figure(sight: AttentionSight) -> Markup | None:
     return tables("Attention before and after", about, [_maps(sight, *held) for held in sight.maps])
 
 
-def _maps(sight: AttentionSight, layer: int, before: Sequence[Row], after: Sequence[Row]) -> list[ShadeTable]:
+def _maps(sight: AttentionExample, layer: int, before: Sequence[Row], after: Sequence[Row]) -> list[ShadeTable]:
     if len(before) == 1:  # one query for the whole text
         rows, both = (("before", "after"), (*before, *after)) if sight.changed else (("",), before)
         title = f"{sight.model}: attention on each word"
@@ -137,11 +144,11 @@ def _maps(sight: AttentionSight, layer: int, before: Sequence[Row], after: Seque
     ]
 
 
-def _columns(sight: AttentionSight) -> list[str]:
+def _columns(sight: AttentionExample) -> list[str]:
     return [b if b == a else f"{b}→{a}" for b, a in zip(sight.before, sight.after, strict=True)]
 
 
-def variation_figure(sight: AttentionSight) -> Markup | None:
+def variation_figure(sight: AttentionExample) -> Markup | None:
     """Draw how far each word's state moved, a row a layer; None where no word changed or the states are not known."""
     if not sight.variation or not sight.changed:
         return None
@@ -155,7 +162,7 @@ def variation_figure(sight: AttentionSight) -> Markup | None:
     return tables("Change of states", "Each row is shaded by its own largest.", [[table]])
 
 
-def _sight(sight: AttentionSight) -> Markup:
+def _sight(sight: AttentionExample) -> Markup:
     figures = [figure for figure in (variation_figure(sight), attention_figure(sight)) if figure is not None]
     words = [_mark_edit(b, a) for b, a in zip(sight.before, sight.after, strict=True)]
     text = tag("p", *(part for word in words for part in (word, " ")), class_="text", dir="auto")
@@ -167,14 +174,14 @@ def _mark_edit(before: str, after: str) -> Markup:
     return join(before) if before == after else join(tag("del", before), " ", tag("ins", after))
 
 
-def render(sights: Sequence[AttentionSight]) -> str:
+def render(sights: Sequence[AttentionExample]) -> str:
     """Return a stand-alone HTML page of single texts."""
     return stand_alone(
         "Before and after", _PAGE, tag("h1", "Attention and states before and after"), *map(_sight, sights)
     )
 
 
-def figure_files(sights: Sequence[AttentionSight], bounds: Sequence[Bound] = ()) -> dict[str, str]:
+def figure_files(sights: Sequence[AttentionExample], bounds: Sequence[Bound] = ()) -> dict[str, str]:
     """Return the figures as SVG text by file name."""
     files = {}
     for number, one in enumerate(sights):
@@ -186,7 +193,7 @@ def figure_files(sights: Sequence[AttentionSight], bounds: Sequence[Bound] = ())
     return files
 
 
-def write_sights(sights: Sequence[AttentionSight], folder: Path) -> Path:
+def write_sights(sights: Sequence[AttentionExample], folder: Path) -> Path:
     """Write attention.html and its figures to the folder, and return the page's path."""
     for name, content in {"attention.html": render(sights), **figure_files(sights)}.items():
         write_whole(folder / name, content)
@@ -222,7 +229,7 @@ def _layer(number: int) -> str:
     return f"layer {number}" if number else "input"
 
 
-def print_sight(sight: AttentionSight) -> None:
+def print_sight(sight: AttentionExample) -> None:
     """Print which words' states moved most in each layer, and which words gained or lost attention."""
     if not sight.changed:
         for layer, rows, _ in sight.maps:

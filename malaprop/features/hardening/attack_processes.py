@@ -17,7 +17,7 @@ from malaprop.core.victim import Victim
 from malaprop.frame.tasks.workers.helpers import Helpers
 from malaprop.models.precision import ROUNDING
 from malaprop.models.quiet import quietly
-from malaprop.models.scorers.plain import Plain, attended
+from malaprop.models.scorers.plain import Plain, make_forward
 from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu
 from malaprop.models.victims.tokens import TokenVictim
 
@@ -82,7 +82,9 @@ class TransformerInTraining:
         if torch.device(made.device).type != "cuda":
             return cls(network, made)
         half = deepcopy(network).to(torch.bfloat16).eval()
-        fast = Plain(forward=attended(half, separator=separator), masks=made.masks, pad=made.pad, bounds=made.bounds)
+        fast = Plain(
+            forward=make_forward(half, separator=separator), masks=made.masks, pad=made.pad, bounds=made.bounds
+        )
         return cls(network, replace(made, scorer=fast, precision="bf16", rounding=ROUNDING["bf16"]), half)
 
     def refresh(self) -> None:

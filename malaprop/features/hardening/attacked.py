@@ -14,10 +14,10 @@ from malaprop.attacks.recipes import RECIPES
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
-from malaprop.core.victim import Around, Victim
+from malaprop.core.victim import Victim, Wrapper
 from malaprop.features.hardening.added_rows import AddedRows, add_rows
 from malaprop.features.hardening.attack_processes import NAME, AttackProcesses, TransformerInTraining, attack_texts
-from malaprop.models.gradients.tokens import padded
+from malaprop.models.gradients.tokens import pad_rows
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.models.victims.tokens import TokenVictim
@@ -92,7 +92,7 @@ def train_a2t(
     )
 
 
-class ModelInTraining(Around):
+class ModelInTraining(Wrapper):
     """The model of a training as a victim, which answers with the weights of the moment; edits are spliced into tokens.
 
     On a GPU a copy of a transformer in bf16 answers, which `refresh` brings up to date.
@@ -153,7 +153,7 @@ class ModelInTraining(Around):
     @torch.inference_mode()
     def _ask(self, texts: Sequence[Any]) -> Floats:
         rows = self.job.rows([(text,) if isinstance(text, str) else tuple(text) for text in texts])
-        ids, lengths = padded([np.asarray(row, np.int64) for row in rows], self.job.parts[0].pad, self._victim.device)
+        ids, lengths = pad_rows([np.asarray(row, np.int64) for row in rows], self.job.parts[0].pad, self._victim.device)
         found: Floats = self.job.model(ids, lengths).float().softmax(-1).cpu().numpy()
         return found
 

@@ -24,10 +24,10 @@ from malaprop.frame.study.settings import flat, opt
 from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, epoch_line, find_correct_texts, slug
 from malaprop.frame.study.study import View
 from malaprop.frame.study.training_tasks import (
+    check_model_folder,
     check_named,
-    check_room,
-    fill,
     is_victim,
+    make_in_folder,
     place_files,
     refuse_checkpoint,
     train_named,
@@ -199,7 +199,7 @@ class AutoHarden:
                 )
             else:
                 assert all(read_layer(*layer) for layer in parse(method).layers)
-        check_room(self.study.saving.out, TEXTS.mark)
+        check_model_folder(self.study.saving.out, TEXTS.mark)
 
     # --- tasks
 
@@ -418,7 +418,7 @@ class AutoHarden:
                 listen=lambda epoch: desk.note(f"{method}, {epoch_line(epoch)}"),
             )  # fmt: skip
 
-        fill(folder, TEXTS.mark, make)
+        make_in_folder(folder, TEXTS.mark, make)
 
     # --- what they add up to
 

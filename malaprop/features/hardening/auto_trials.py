@@ -315,7 +315,7 @@ class HardenTrials:
 
     def _judge(self, method: str, victim: Victim, examples: Sequence[Example]) -> DefenceRow:
         from malaprop.features.defending.evaluation_figures import DefenceFindings
-        from malaprop.frame.runs.pregenerated import Premade
+        from malaprop.frame.runs.pregenerated import PregeneratedExamples
 
         if method == NONE:
             found = [self._findings(attack, None, method, examples) for attack in self.auto.suite]
@@ -323,7 +323,7 @@ class HardenTrials:
             found = [self._findings(attack, victim, method, examples) for attack in self.auto.suite]
         row = DefenceFindings(
             name=method, about=victim.name, passes=1.0, attacks=found, draws=_DRAWS, fresh=_FRESH,
-            premade=Premade(examples=(), source=""), answers=(),
+            premade=PregeneratedExamples(examples=(), source=""), answers=(),
         ).add_up()  # fmt: skip
         if not row.worst.total:
             raise SettingError(f"every one of {len(examples)} texts ended in an error under attack")

@@ -21,9 +21,9 @@ from malaprop.frame.study.training_tasks import (
     LearningData,
     Trained,
     TrainingStart,
+    check_model_folder,
     check_named,
-    check_room,
-    fill,
+    make_in_folder,
     refuse_precision,
     train_named,
 )
@@ -149,7 +149,7 @@ class Harden:
         assert self.hardening
         assert self.beginning.given
         check_named(self.model, self.beginning.settings)
-        check_room(self.saving.out, TEXTS.mark)
+        check_model_folder(self.saving.out, TEXTS.mark)
 
     def plan(self) -> Iterator[Task]:
         from malaprop.features.hardening.self_training import TeacherLabels
@@ -194,7 +194,7 @@ class Harden:
                     hardening=self.hardening, listen=lambda epoch: desk.note(f"{self.name}, {epoch_line(epoch)}"),
                 )  # fmt: skip
 
-        fill(desk.folder, TEXTS.mark, make)
+        make_in_folder(desk.folder, TEXTS.mark, make)
         yield from ()
 
     def gather(self, root: Path) -> TrainedRecord | AutoHardenRecord:

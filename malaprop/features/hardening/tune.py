@@ -20,7 +20,7 @@ from malaprop.features.hardening.search_space import SPACES, Asker, RandomTrial,
 from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningTrial
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import Defended
-from malaprop.frame.runs.pregenerated import Premade
+from malaprop.frame.runs.pregenerated import PregeneratedExamples
 
 SAMPLERS = ("random", "tpe", "plain")
 Make = Callable[[Mapping[str, Any], int], Victim]  # settings and the number of the trial to the defended victim
@@ -131,7 +131,7 @@ def _as_optuna(optuna: Any, space: Space, one: TuningTrial) -> Any:
     return optuna.trial.create_trial(params=given, distributions=known, value=one.judged.value)
 
 
-def judge(victim: Victim, texts: Sequence[Example], premade: Premade) -> TunedAccuracy:
+def judge(victim: Victim, texts: Sequence[Example], premade: PregeneratedExamples) -> TunedAccuracy:
     """Measure both accuracies of a victim with `predict`."""
     answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
     right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from malaprop.data.base import Dataset
     from malaprop.features.hardening.tune import SettingsSearch
     from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningRecord, TuningTrial
-    from malaprop.frame.runs.pregenerated import Premade
+    from malaprop.frame.runs.pregenerated import PregeneratedExamples
     from malaprop.frame.tasks.outputs import Output
     from malaprop.frame.tasks.task import Inputs, Share, Task, Work
     from malaprop.frame.tasks.worker_context import WorkerContext
@@ -196,7 +196,7 @@ class Tune:
 
         return judge(victim, inputs["data"].examples, self._premade(inputs))
 
-    def _premade(self, inputs: Inputs) -> Premade:
+    def _premade(self, inputs: Inputs) -> PregeneratedExamples:
         from malaprop.frame.runs.pregenerated import from_outcomes
 
         part, recipe = inputs["part"], self.recipe.name

@@ -23,7 +23,7 @@ from malaprop.core.variants import Variants
 from malaprop.features.hardening.added_rows import AddedRows, append_rows
 from malaprop.features.hardening.model_in_training import rank_by_model_in_training
 from malaprop.models.gradients.backward import log_odds
-from malaprop.models.gradients.tokens import CutVariants, TokenGradients, padded
+from malaprop.models.gradients.tokens import CutVariants, TokenGradients, pad_rows
 from malaprop.training.splits import Splits
 from malaprop.zoo.gradients.word_sizes import token_gradients
 from malaprop.zoo.train import TrainingJob
@@ -172,7 +172,7 @@ class SwappedBatch:
         """Of each text the try that the model answers worst; of equal ones the first."""
         rows = self.job.rows([text.values() for texts in made for text in texts])
         model, device = self.job.model, self.gradients.device
-        ids, lengths = padded([np.asarray(row) for row in rows], self.job.parts[0].pad, device)
+        ids, lengths = pad_rows([np.asarray(row) for row in rows], self.job.parts[0].pad, device)
         was = model.training
         model.eval()
         with torch.no_grad(), torch.autocast(ids.device.type, torch.bfloat16, enabled=ids.device.type == "cuda"):

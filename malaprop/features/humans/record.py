@@ -75,7 +75,7 @@ class ChosenSystem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class PairwiseChoices:
     systems: tuple[ChosenSystem, ...]
     duels: tuple[SystemDuel, ...]
 
@@ -130,13 +130,13 @@ class HumansRecord(Record):
     counted: int
     expected: int
     accuracy: tuple[Accuracy, ...]
-    readability: Contest | None
-    similarity: Contest | None
+    readability: PairwiseChoices | None
+    similarity: PairwiseChoices | None
     naturalness: Ratings | None
     meaning: Ratings | None
     agreement: tuple[RaterAgreement, ...]
     validity: tuple[Validity, ...]
-    more_natural: Contest | None = None
+    more_natural: PairwiseChoices | None = None
     images: bool = False  # whether raters judged images instead of texts
 
     def to_dict(self) -> dict[str, Any]:

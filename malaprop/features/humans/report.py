@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from malaprop.features.humans.record import Accuracy, Contest, HumansRecord, RaterAgreement, Ratings, SystemDuel
+from malaprop.features.humans.record import Accuracy, HumansRecord, PairwiseChoices, RaterAgreement, Ratings, SystemDuel
 from malaprop.frame.report.figures import Bar, interval_bars
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
@@ -82,7 +82,7 @@ def tables(scores: HumansRecord) -> Iterator[Figures]:
     if scores.validity:
         valid = [(v.name, str(v.success), str(v.kept), text_of(v.adjusted)) for v in scores.validity]
         yield "Success that counts", ("Attack", "Success", "Label kept", "Both"), valid
-    contests: tuple[tuple[str, str, Contest | None], ...] = (
+    contests: tuple[tuple[str, str, PairwiseChoices | None], ...] = (
         ("Easier to read", "Relative readability", scores.readability),
         ("Closer to the original", "Relative closeness", scores.similarity),
         ("More natural", "Relative naturalness", scores.more_natural),

@@ -15,10 +15,10 @@ from malaprop.features.humans.questions import Question
 from malaprop.features.humans.record import (
     Accuracy,
     ChosenSystem,
-    Contest,
     HumanEstimate,
     HumansRecord,
     LeftOut,
+    PairwiseChoices,
     RatedSystem,
     RaterAgreement,
     Ratings,
@@ -202,7 +202,7 @@ def _accuracies(found: Sequence[JudgedItem], names: Sequence[str]) -> tuple[Accu
     return tuple(out)
 
 
-def _contest(found: Sequence[JudgedItem], names: Sequence[str]) -> Contest | None:
+def _contest(found: Sequence[JudgedItem], names: Sequence[str]) -> PairwiseChoices | None:
     if not found:
         return None
     groups: dict[tuple[int, int], list[JudgedItem]] = {}
@@ -218,7 +218,7 @@ def _contest(found: Sequence[JudgedItem], names: Sequence[str]) -> Contest | Non
         ChosenSystem(name=names[s], votes=r, relative=r.value / most if most else 0.0) for s, r in votes.items()
     )
     duels = (_duel(names[a], names[b], [j.majority for j in own]) for (a, b), own in sorted(groups.items()))
-    return Contest(systems=systems, duels=tuple(duels))
+    return PairwiseChoices(systems=systems, duels=tuple(duels))
 
 
 def _votes(found: JudgedItem, system: int) -> int:

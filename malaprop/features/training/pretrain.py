@@ -12,7 +12,7 @@ from malaprop.core.errors import SettingError
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.study import FILE, View
-from malaprop.frame.study.training_tasks import check_room, fill, refuse_precision
+from malaprop.frame.study.training_tasks import check_model_folder, make_in_folder, refuse_precision
 
 if TYPE_CHECKING:
     from malaprop.frame.records.trained import TrainedRecord
@@ -81,7 +81,7 @@ class Pretrain:
         assert plan(self.kind, self.settings)
         if self.cache:
             return
-        check_room(self.saving.out, MARK)
+        check_model_folder(self.saving.out, MARK)
         if (out := self.saving.out) is not None and (out / MARK).is_file() and not (out / FILE).is_file():
             raise SettingError(f"{out} holds a finished encoder; name another --out, or delete that folder")
 
@@ -102,7 +102,7 @@ class Pretrain:
         if self.cache:
             self._write(worker, worker.folder)
         else:
-            fill(worker.folder, MARK, partial(self._write, worker))
+            make_in_folder(worker.folder, MARK, partial(self._write, worker))
         yield from ()
 
     def _write(self, worker: WorkerContext, folder: Path) -> Card:

@@ -15,7 +15,14 @@ from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import build, flat, opt
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View, conduct
-from malaprop.frame.study.training_tasks import LearningData, Trained, TrainingStart, check_room, fill, refuse_precision
+from malaprop.frame.study.training_tasks import (
+    LearningData,
+    Trained,
+    TrainingStart,
+    check_model_folder,
+    make_in_folder,
+    refuse_precision,
+)
 
 if TYPE_CHECKING:
     from malaprop.features.training.zoo_study import Zoo
@@ -93,7 +100,7 @@ class Train:
         if self.is_zoo:
             self.zoo.check()
             return
-        check_room(self.saving.out, self.kind.mark)
+        check_model_folder(self.saving.out, self.kind.mark)
         self.kind.check(self)
 
     def _check_options(self) -> None:
@@ -122,7 +129,7 @@ class Train:
 
     def train(self, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Train one model in the study's own folder."""
-        fill(worker.folder, self.kind.mark, lambda folder: self.kind.train(self, worker, inputs, folder))
+        make_in_folder(worker.folder, self.kind.mark, lambda folder: self.kind.train(self, worker, inputs, folder))
         yield from ()
 
     def gather(self, root: Path) -> TrainedRecord:

@@ -55,7 +55,7 @@ class TranslationMap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranslationSight:
+class TranslationExample:
     """The attention of one success before and after; `changed` are the places of the source words that differ."""
 
     attack: str
@@ -66,10 +66,10 @@ class TranslationSight:
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationSights:
+class TranslationExamples:
     """The attention of a few successes of one run, stored beside it until the record is computed."""
 
-    found: tuple[TranslationSight, ...]
+    found: tuple[TranslationExample, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,4 +77,4 @@ class TranslationRecord(Record):
     """All translation runs below a folder, and the attention of a few of their successes."""
 
     runs: tuple[TranslationRun, ...]
-    sights: tuple[TranslationSight, ...] = ()
+    sights: tuple[TranslationExample, ...] = ()

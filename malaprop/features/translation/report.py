@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.features.translation.record import TranslationRecord, TranslationRun, TranslationSight
+from malaprop.features.translation.record import TranslationExample, TranslationRecord, TranslationRun
 from malaprop.frame.report.maps import ShadeTable, tables
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.section import Section
@@ -43,14 +43,14 @@ def translations(studies: Sequence[TranslationRecord]) -> Markup:
     return tag("section", *body, class_="card", aria_labelledby="translation")
 
 
-def _figures(sights: Sequence[TranslationSight]) -> list[Markup]:
+def _figures(sights: Sequence[TranslationExample]) -> list[Markup]:
     return [
         tag("figure", tag("figcaption", f"{sight.victim}, {sight.attack}"), figure(sight), class_="panel scroll")
         for sight in sights
     ]
 
 
-def figure(sight: TranslationSight) -> Markup:
+def figure(sight: TranslationExample) -> Markup:
     """Draw attention before and after, side by side."""
     about = (
         "Each row is a word of the translation, each column a word of the source; a shade is the weight it is given."

@@ -13,7 +13,7 @@ from malaprop.core.example import Example
 from malaprop.core.text import Words, check_text
 from malaprop.data.base import Dataset
 from malaprop.engine.drive import drive
-from malaprop.engine.service import Batched, Service
+from malaprop.engine.service import FunctionService, Service
 from malaprop.features.translation.attacks.sweep import Case, SweepEnding
 from malaprop.features.translation.models.translator import Translator
 from malaprop.frame.records.outcome import Outcome, Side, edits_between
@@ -43,10 +43,10 @@ def check_pairs(data: Dataset) -> Dataset:
 def services(translator: Translator) -> dict[str, Service]:
     """Return the services of a translator; answers to sweeps are not cached, as no other sentence asks the same."""
     return {
-        "translate": Batched(lambda texts: translator.translate(texts), size=len),
-        "hint": Batched(lambda asked: translator.hints(asked), remember=0),
-        "states": Batched(lambda texts: translator.states(texts), size=len, remember=1000),
-        "verify": Batched(lambda texts: translator.translate(texts), size=len, remember=0),
+        "translate": FunctionService(lambda texts: translator.translate(texts), size=len),
+        "hint": FunctionService(lambda asked: translator.hints(asked), remember=0),
+        "states": FunctionService(lambda texts: translator.states(texts), size=len, remember=1000),
+        "verify": FunctionService(lambda texts: translator.translate(texts), size=len, remember=0),
     }
 
 

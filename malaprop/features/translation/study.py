@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from malaprop.data.base import Dataset
     from malaprop.features.translation.attacks.goals import TranslationGoal
     from malaprop.features.translation.models.translator import Translator
-    from malaprop.features.translation.record import TranslationRecord, TranslationRun, TranslationSights
+    from malaprop.features.translation.record import TranslationExamples, TranslationRecord, TranslationRun
     from malaprop.features.translation.run import TranslationAttack
     from malaprop.frame.tasks.task import Inputs, Share, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
@@ -172,20 +172,20 @@ class Changes:
 
     def look_task(self, run: str, victim: str, target: Target) -> Task:
         """Return the task that stores the attention of a few successes of a run."""
-        from malaprop.features.translation.record import TranslationSights
+        from malaprop.features.translation.record import TranslationExamples
         from malaprop.frame.tasks.outputs import JsonFile
         from malaprop.frame.tasks.task import Task
 
         return Task(
-            name=f"sights/{run}", work=partial(self.look, run, target), output=JsonFile(TranslationSights, again=True),
-            after=(run,), victims={"victim": victim}, holds=("victim",),
+            name=f"sights/{run}", work=partial(self.look, run, target), after=(run,),
+            output=JsonFile(TranslationExamples, again=True), victims={"victim": victim}, holds=("victim",),
         )  # fmt: skip
 
-    def look(self, run: str, target: Target, worker: WorkerContext, inputs: Inputs) -> Iterator[TranslationSights]:
-        from malaprop.features.translation.record import TranslationSights
+    def look(self, run: str, target: Target, worker: WorkerContext, inputs: Inputs) -> Iterator[TranslationExamples]:
+        from malaprop.features.translation.record import TranslationExamples
         from malaprop.features.translation.summary import sights
 
-        yield TranslationSights(tuple(sights(run, target.load(worker, inputs["victim"]), inputs[run], self.maps)))
+        yield TranslationExamples(tuple(sights(run, target.load(worker, inputs["victim"]), inputs[run], self.maps)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,7 +385,7 @@ def check_settings(where: RunOptions, put: str) -> None:
 
 def gather_runs(root: Path, places: Mapping[str, str] | None = None, *, whole: bool = True) -> TranslationRecord:
     """Return the record of all runs below the folder, with the attention of a few successes of the runs at `places`."""
-    from malaprop.features.translation.record import TranslationSights
+    from malaprop.features.translation.record import TranslationExamples
     from malaprop.features.translation.summary import gather
     from malaprop.frame.records.run import Run
     from malaprop.frame.tasks.outputs import read_json, value_file
@@ -398,7 +398,7 @@ def gather_runs(root: Path, places: Mapping[str, str] | None = None, *, whole: b
     for name, place in (places or {}).items():
         if (file := value_file(root / "sights" / name)).is_file():
             attack = Run.read(root / place).recipe
-            seen += [replace(sight, attack=attack) for sight in read_json(file, TranslationSights).found]
+            seen += [replace(sight, attack=attack) for sight in read_json(file, TranslationExamples).found]
     return replace(record, sights=tuple(seen))
 
 

@@ -14,10 +14,10 @@ from malaprop.features.translation.models.translator import Translator
 from malaprop.features.translation.models.victim import OwnTranslator
 from malaprop.features.translation.record import (
     Bleu,
+    TranslationExample,
     TranslationMap,
     TranslationRecord,
     TranslationRun,
-    TranslationSight,
 )
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.run import Run, is_translation
@@ -84,7 +84,7 @@ def _interval(value: float, drawn: np.ndarray[tuple[int], np.dtype[np.float64]])
     return Bleu(round(value, 4), round(float(low), 4), round(float(high), 4))
 
 
-def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], most: int) -> list[TranslationSight]:
+def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], most: int) -> list[TranslationExample]:
     """Return the attention of the first successes by id; none for a victim without attention."""
     if not isinstance(translator, OwnTranslator):
         return []
@@ -92,13 +92,13 @@ def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], mos
     return [_sight(attack, translator, outcome) for outcome in islice(won, most)]
 
 
-def _sight(attack: str, translator: OwnTranslator, outcome: Outcome) -> TranslationSight:
+def _sight(attack: str, translator: OwnTranslator, outcome: Outcome) -> TranslationExample:
     assert outcome.adversarial is not None
     sides = outcome.original.fields, outcome.adversarial.fields
     before, after = (_map(translator.look(side["source"], side["translation"])) for side in sides)
     pairs = enumerate(zip(before.source, after.source, strict=False))
     changed = tuple(i for i, (a, b) in pairs if a != b)
-    return TranslationSight(attack=attack, victim=translator.name, before=before, after=after, changed=changed)
+    return TranslationExample(attack=attack, victim=translator.name, before=before, after=after, changed=changed)
 
 
 def _map(found: Look) -> TranslationMap:

@@ -12,7 +12,7 @@ from malaprop.frame.records.paired_texts import CheckRow, MarkedRun, compare, ma
 from malaprop.frame.report.diff import mark_changes
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.run_entries import RunEntry, by_victim, entries
-from malaprop.frame.report.tables import bullets, card, lines_of, short, table
+from malaprop.frame.report.tables import bullets, card, lines_of, show_rate, table
 
 SHOWN = 50  # texts that newly hold or break, by attack
 NAMES = ("Victim", "Attack", "Before", "Now", "Newly hold", "Newly break", "p, two-sided")
@@ -59,7 +59,7 @@ class Comparison:
         """The table's rows."""
         return [
             (
-                row.victim, row.attack, short(row.before), short(row.now), str(row.won), str(row.lost),
+                row.victim, row.attack, show_rate(row.before), show_rate(row.now), str(row.won), str(row.lost),
                 f"{_chance(row):.2g}",
             )
             for row in self.rows

@@ -124,7 +124,7 @@ def plain_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", shown).replace("&\\#64;", "&#64;")
 
 
-def short(rate: Rate | None) -> str:
+def show_rate(rate: Rate | None) -> str:
     if rate is None or not rate.total:
         return DASH
     return f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" if rate.shown else f"{DASH} ({rate.hits}/{rate.total})"

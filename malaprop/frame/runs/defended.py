@@ -17,7 +17,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
-from malaprop.core.victim import ANSWERS, Around, Fields, Remembering, Victim, in_fields, receive
+from malaprop.core.victim import ANSWERS, Fields, Remembering, Victim, Wrapper, in_fields, receive
 
 T = TypeVar("T")
 _AT_ONCE = 1 << 15  # samples in one batch of texts
@@ -79,7 +79,7 @@ class Rejecting(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Defended(Around):
+class Defended(Wrapper):
     """A victim that answers through a defence `method`.
 
     Draws depend only on the seed and the text, never on the batch. With a fixed seed the defence is deterministic. A

@@ -9,7 +9,7 @@ from typing import Protocol
 from malaprop.attacks.attack import Attack, Ending
 from malaprop.core.example import Example
 from malaprop.core.settings import plain
-from malaprop.core.victim import About, Victim
+from malaprop.core.victim import Victim, VictimDescription
 from malaprop.data.base import Examples
 from malaprop.engine.service import Tally
 from malaprop.frame.records.outcome import Outcome
@@ -42,7 +42,7 @@ class SizedDataset(Protocol):
 
 
 def describe(
-    attack: Attack, victim: About, data: SizedDataset, *, seed: int, width: int, notes: Sequence[str] = ()
+    attack: Attack, victim: VictimDescription, data: SizedDataset, *, seed: int, width: int, notes: Sequence[str] = ()
 ) -> Run:
     """Return the `Run` that is written beside the outcomes."""
     return Run(
@@ -77,7 +77,7 @@ def run_to_folder(
     """
     del resume
     attack = attack.for_labels(data.labels)
-    about = describe(attack, About.of(victim), data, seed=seed, width=width)
+    about = describe(attack, VictimDescription.of(victim), data, seed=seed, width=width)
     with Writer(folder, about) as writer:
         if seen is not None and len(writer.done):
             for found in iter_outcomes(folder):

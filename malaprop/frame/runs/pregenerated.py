@@ -18,7 +18,7 @@ from malaprop.frame.records.summary import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Premade:
+class PregeneratedExamples:
     """Pre-generated adversarial examples with the labels of their originals, and their source."""
 
     examples: tuple[Example, ...]
@@ -39,17 +39,17 @@ class Premade:
         return Rate(sum(a == e.label for a, e in zip(answers, self.examples, strict=True)), len(self.examples))
 
 
-def from_outcomes(outcomes: Iterable[Outcome], source: str) -> Premade:
+def from_outcomes(outcomes: Iterable[Outcome], source: str) -> PregeneratedExamples:
     """Return the adversarial texts of the successful attacks."""
     found = tuple(
         Example(outcome.id, outcome.adversarial.fields, outcome.label)
         for outcome in outcomes
         if outcome.status == "success" and outcome.adversarial is not None
     )
-    return Premade(examples=found, source=source)
+    return PregeneratedExamples(examples=found, source=source)
 
 
-def read_premade(path: Path, *, text: str | None = None, label: str | None = None) -> Premade:
+def read_pregenerated(path: Path, *, text: str | None = None, label: str | None = None) -> PregeneratedExamples:
     """Read the successes of a run folder or its outcomes.jsonl, or all rows of any other file."""
     if path.is_dir():
         run = Run.read(path)
@@ -60,10 +60,10 @@ def read_premade(path: Path, *, text: str | None = None, label: str | None = Non
         lines = path.read_text(encoding="utf-8").splitlines()
         return _some(from_outcomes((from_json(line) for line in lines if line), path.name), path)
     data = load(path, text=text, label=label)
-    return _some(Premade(examples=tuple(replace(e, editable=()) for e in data), source=data.name), path)
+    return _some(PregeneratedExamples(examples=tuple(replace(e, editable=()) for e in data), source=data.name), path)
 
 
-def _some(found: Premade, path: Path) -> Premade:
+def _some(found: PregeneratedExamples, path: Path) -> PregeneratedExamples:
     if not found.examples:
         raise DataError(f"--premade {path} holds no adversarial text; give a run in which an attack succeeded")
     return found

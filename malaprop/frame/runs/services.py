@@ -14,9 +14,9 @@ from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM, NEXT_WORD
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.engine.looks import GradientService, Insight, count_texts
+from malaprop.engine.looks import GradientService, InsightService, count_texts
 from malaprop.engine.paid import Counted, Paid
-from malaprop.engine.service import Batched, Fresh, Scoring, Service
+from malaprop.engine.service import FunctionService, Scoring, Service, UncachedScoring
 
 
 @cache
@@ -50,7 +50,7 @@ def _masked_lm(name: str, device: str) -> Any:
 @cache
 def _filling(name: str, device: str) -> Service:
     """Return a masked language model on a device, opened at its first use."""
-    return Batched(lambda clozes: _masked_lm(name, device).fill(clozes), size=lambda cloze: len(cloze.text))
+    return FunctionService(lambda clozes: _masked_lm(name, device).fill(clozes), size=lambda cloze: len(cloze.text))
 
 
 class Services(dict[str, Service]):
@@ -96,15 +96,17 @@ def tags(texts: Sequence[Text]) -> list[list[str]]:
 def shared() -> dict[str, Service]:
     """Return the services that do not depend on the victim; their memory serves every run of the process."""
     return {
-        "tags": Batched(tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots),
+        "tags": FunctionService(
+            tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots
+        ),
         **{service_of(name): _encoding(name, "cpu") for name in ENCODERS},
         **{f"{service_of(name)}/rough": _sketching(name, "cpu") for name in ENCODERS},
-        "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
-        LOG_PROBABILITY: Batched(lambda texts: _language_model().log_probability(texts).tolist(), size=len),
-        NEXT_WORD: Batched(lambda asks: _language_model().next_words(asks), size=lambda ask: len(ask.text)),
+        "language-model": FunctionService(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
+        LOG_PROBABILITY: FunctionService(lambda texts: _language_model().log_probability(texts).tolist(), size=len),
+        NEXT_WORD: FunctionService(lambda asks: _language_model().next_words(asks), size=lambda ask: len(ask.text)),
         SYNONYMS: Thesaurus(),
-        "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
-        "agreement": Batched(_count_slips),
+        "grammar": FunctionService(lambda texts: _grammar().mistakes(texts)),
+        "agreement": FunctionService(_count_slips),
         TOKENS: _encoding_tokens("cpu"),
         MASKED_LM: _filling("", "cpu"),
     }
@@ -113,13 +115,13 @@ def shared() -> dict[str, Service]:
 @cache
 def _encoding(name: str, device: str) -> Service:
     """Return a sentence encoder on a device, opened at its first use."""
-    return Batched(lambda texts: _encoder(name, device).encode(texts), size=len)
+    return FunctionService(lambda texts: _encoder(name, device).encode(texts), size=len)
 
 
 @cache
 def _encoding_tokens(device: str) -> Service:
     """Return the service that gives MiniLM's vectors of a text's tokens."""
-    return Batched(lambda texts: _encoder("minilm", device).encode_tokens(texts), size=len, remember=2_000)
+    return FunctionService(lambda texts: _encoder("minilm", device).encode_tokens(texts), size=len, remember=2_000)
 
 
 @cache
@@ -127,13 +129,13 @@ def _sketching(name: str, device: str) -> Service:
     """Return a faster, approximate encoder for choices that rough vectors settle; `use` has none and stays exact."""
     if name == "use":
         return _encoding(name, device)
-    return Batched(lambda texts: _encoder(name, device).sketch(texts), size=len)
+    return FunctionService(lambda texts: _encoder(name, device).sketch(texts), size=len)
 
 
 def services(victim: Victim) -> dict[str, Service]:
     """Return all services for attacks on one victim; gradients, attention and the like only if it offers them."""
     scoring, parts = Scoring(victim), victim.parts
-    made = Services({**shared(), "victim": scoring, "verify": Fresh(victim)})
+    made = Services({**shared(), "victim": scoring, "verify": UncachedScoring(victim)})
     if victim.device.startswith("cuda"):
         made.device = victim.device
         made[MASKED_LM] = _filling("", victim.device)
@@ -143,12 +145,12 @@ def services(victim: Victim) -> dict[str, Service]:
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:
         made["gradient"] = GradientService(gradients, scoring)
     if (attention := parts.get(Capability.ATTENTION)) is not None:
-        made["attention"] = Insight(lambda looks: attention.focus(looks), scoring)
+        made["attention"] = InsightService(lambda looks: attention.focus(looks), scoring)
     if (embeddings := parts.get(Capability.EMBEDDINGS)) is not None:
-        made["embeddings"] = Insight(lambda looks: embeddings.apart(looks), scoring)
-        made["toward"] = Insight(lambda looks: embeddings.toward(looks), scoring)
+        made["embeddings"] = InsightService(lambda looks: embeddings.apart(looks), scoring)
+        made["toward"] = InsightService(lambda looks: embeddings.toward(looks), scoring)
     if (padding := parts.get(Capability.PADDING)) is not None:
-        made["padding"] = Insight(lambda looks: padding.blanked(looks), scoring)
+        made["padding"] = InsightService(lambda looks: padding.blanked(looks), scoring)
     if isinstance(victim, Paid) and (client := victim.purse) is not None:
         inner = {name: made[name] for name in ("attention", "embeddings", "toward", "padding") if name in made}
         made |= {name: Counted(service, client, count_texts) for name, service in inner.items()}

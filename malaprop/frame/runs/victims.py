@@ -39,7 +39,7 @@ WRITTEN = {
 }
 # Makers of such victims, given a function that loads the inner one: `wrap.defend` for the defences above, named as text
 # because it imports this module; a plug-in may register others under the name that is typed.
-_DEFEND = Catalogue("layer", {"defend": "malaprop.frame.runs.wrap:defend"})
+_DEFEND = Catalogue("layer", {"defend": "malaprop.frame.runs.wrap:defend_by_spec"})
 _OTHERS = Catalogue("victim", {})
 _WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
 

@@ -61,7 +61,7 @@ def parse(spec: str) -> Spec:
     return Spec(tuple(layers), "" if rest == "none" else rest)
 
 
-def defend(spec: str, victim: Victim | None = None, *, find: Callable[[str], Victim] | None = None) -> Victim:
+def defend_by_spec(spec: str, victim: Victim | None = None, *, find: Callable[[str], Victim] | None = None) -> Victim:
     """Return the victim behind the defences of a spec; for `none` or an empty spec the victim itself.
 
     `find` loads the innermost name, such as `fact` in five(fact); without `find` the spec must not have one.

@@ -18,7 +18,7 @@ from malaprop.frame.study.shared_tasks import attack_share
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.budget import Limits
-    from malaprop.core.victim import About, Victim
+    from malaprop.core.victim import Victim, VictimDescription
     from malaprop.data.base import Examples
     from malaprop.frame.records.clean import CleanAnswer
     from malaprop.frame.records.summary import Summary
@@ -87,7 +87,7 @@ class Conditions:
 class VictimChecked:
     """A loaded and checked victim's description; `cut` is a line on texts that it truncates."""
 
-    about: About
+    about: VictimDescription
     cut: str = ""
 
 
@@ -150,14 +150,14 @@ def check_victim(
 ) -> Iterator[VictimChecked]:
     """Load a victim where it will be attacked and describe it; raise if an attack needs what it does not offer."""
     from malaprop.core.capability import check
-    from malaprop.core.victim import About
+    from malaprop.core.victim import VictimDescription
     from malaprop.data.matching import count_labels
     from malaprop.frame.runs.cautions import describe_cut
 
     victim, some = conditions.open(context, inputs["victim"]), inputs["texts"]
     for attack in attacks:
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
-    about = About.of(victim)
+    about = VictimDescription.of(victim)
     if about.labels is None:
         probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # no text of the user is sent
         about = replace(about, labels=count_labels(victim, probe))

@@ -76,7 +76,7 @@ def put(
     conditions: Conditions, attack: Attack, seed: int, search: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """Apply the change to a share of the examples."""
-    from malaprop.core.victim import About
+    from malaprop.core.victim import VictimDescription
     from malaprop.frame.runs.folder import describe
     from malaprop.frame.runs.shared_change import apply_change
     from malaprop.frame.tasks.outputs import Note
@@ -85,7 +85,7 @@ def put(
     if (change.victim, change.recipe) != (victim.fingerprint or victim.name, attack.name):
         raise RecordError(f"{search}.json is of {change.recipe} on another victim or prompt; choose another --out")
     notes = (*inputs["doubts"], change.describe())
-    about = About.of(victim)
+    about = VictimDescription.of(victim)
     yield describe(attack, about, share.whole, seed=seed, width=conditions.width, notes=notes)
     yield from apply_change(victim, change, share.items, seed=seed)
     yield Note(change.describe())

@@ -124,14 +124,14 @@ def attack_share(
 
     `clean` holds the victim's answers for the unchanged examples, if they were asked before all attacks.
     """
-    from malaprop.core.victim import About
+    from malaprop.core.victim import VictimDescription
     from malaprop.frame.runs.folder import describe
     from malaprop.frame.runs.local import run
     from malaprop.frame.runs.victims import assume_labels
 
     assume_labels(victim, share.whole.labels)
     attack = attack.for_labels(share.whole.labels)
-    about = describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
+    about = describe(attack, VictimDescription.of(victim), share.whole, seed=seed, width=width, notes=notes)
     yield about if clean is None else replace(about, clean=clean.counts)
     services, known = context.services(victim), {} if clean is None else clean.scores
     for outcome in run(attack, victim, share.items, seed=seed, width=width, services=services, known=known):

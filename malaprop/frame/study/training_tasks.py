@@ -106,7 +106,7 @@ def is_victim(name: str) -> bool:
     return ":" in name or "(" in name or name.endswith((".skops", ".onnx", ".toml")) or Path(name).expanduser().is_dir()
 
 
-class Named(NamedTuple):
+class ModelToTrain(NamedTuple):
     """What to train: a zoo model, or a user's own classifier, which starts from its weights."""
 
     spec: ZooSpec
@@ -115,7 +115,9 @@ class Named(NamedTuple):
     seed: int
 
 
-def find_named(name: str, data: Splits, given: TrainingInput, seed: int, hardening: Hardening | None = None) -> Named:
+def find_named(
+    name: str, data: Splits, given: TrainingInput, seed: int, hardening: Hardening | None = None
+) -> ModelToTrain:
     """Return what `train_named` trains, with the data's labels as the model has them and those that a defence adds."""
     from malaprop.frame.study.training_methods import in_terms_of, own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
@@ -127,7 +129,7 @@ def find_named(name: str, data: Splits, given: TrainingInput, seed: int, hardeni
         spec, given = own_spec(name), replace(given, start=name)
     else:
         spec, seed = zoo.parse(name, seed)
-    return Named(spec, hardening.add_labels(data) if hardening is not None else data, given, seed)
+    return ModelToTrain(spec, hardening.add_labels(data) if hardening is not None else data, given, seed)
 
 
 def train_named(
@@ -181,7 +183,7 @@ def refuse_precision(command: str, where: RunOptions) -> None:
         raise SettingError(f"--precision is no option of {command}; it belongs to commands that ask a trained model")
 
 
-def check_room(out: Path | None, mark: str) -> None:
+def check_model_folder(out: Path | None, mark: str) -> None:
     """Raise if a folder holds anything but a model or a begun training."""
     if out is None or not out.is_dir() or (out / mark).is_file() or (out / FILE).is_file():
         return
@@ -189,7 +191,7 @@ def check_room(out: Path | None, mark: str) -> None:
         raise SettingError(f"{out} is there and is no model; name another folder")
 
 
-def fill(folder: Path, mark: str, make: Callable[[Path], Made]) -> Made:
+def make_in_folder(folder: Path, mark: str, make: Callable[[Path], Made]) -> Made:
     """Make a model in a work folder below the study's folder, then move its files up, the mark last.
 
     If there is a model already, `make` checks it and raises if its settings differ.

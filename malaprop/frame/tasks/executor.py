@@ -29,7 +29,7 @@ from malaprop.frame.tasks.workers.job import Event, Job, Workers
 from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 
-def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
+def find_unfinished(plan: Plan, root: Path) -> dict[str, Task]:
     """Return the tasks that have to run: unfinished final tasks, and the unfinished tasks that these depend on."""
     needed: set[str] = set()
 
@@ -48,7 +48,7 @@ def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
 
 def is_finished(plan: Plan, root: Path) -> bool:
     """Return whether the output of every task that would run is on disk, so that nothing would change."""
-    return all(task.output.there(task.folder(root)) for task in find_wanted(plan, root).values())
+    return all(task.output.there(task.folder(root)) for task in find_unfinished(plan, root).values())
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Execution:
 
     def run(self) -> Mapping[str, Exception]:
         """Run every unfinished task; return the failed tasks with their errors."""
-        self._waiting = find_wanted(self.plan, self.root)
+        self._waiting = find_unfinished(self.plan, self.root)
         self._tell(StudyPlanned(len(self.plan), len(self._waiting)))
         if not self._waiting:
             return self.failed

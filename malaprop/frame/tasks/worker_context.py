@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from malaprop.core.budget import BudgetClient, BudgetState, Charge, Limits, paid_by
+from malaprop.core.budget import BudgetClient, BudgetState, Charge, Limits, charge_to
 from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class WorkerContext:
         options: dict[str, Any] = {"precision": place.precision, "quiet": place.quiet} if named else {}
         thing = str(thing) if isinstance(thing, Path) else thing
         try:
-            with paid_by(self.budget_client):  # a probe at loading costs queries, too
+            with charge_to(self.budget_client):  # a probe at loading costs queries, too
                 made = victim(thing, device=place.device, **options)
         except MalapropError:
             raise

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TABLES = 2  # kept at a time, as victims do
 
 
-class Laid(NamedTuple):
+class TokenLayout(NamedTuple):
     """One row as the model reads it, special tokens and cut included; slot s is `size[s]` tokens from `start[s]` on.
 
     A slot that the cut leaves out, if only in part, has size -1.
@@ -32,14 +32,14 @@ class Laid(NamedTuple):
 
 
 class Layout(Protocol):
-    def lay(self, texts: Sequence[Text]) -> list[Laid]: ...
+    def lay(self, texts: Sequence[Text]) -> list[TokenLayout]: ...
 
     def tokens(self, text: Text, slots: Ints, words: Ints) -> list[Ints]:
         """The tokens that each word would be in its slot."""
         ...
 
 
-def lay(frame: Frame, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> Laid:
+def lay(frame: Frame, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> TokenLayout:
     """The row of these tokens, and where in it the slots lie that begin at `start` among them."""
     over = max(0, len(frame.head) + len(tokens) + len(frame.tail) - frame.limit)
     start = start + len(frame.head)
@@ -48,7 +48,7 @@ def lay(frame: Frame, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> 
         first, behind = start + size <= frame.turn, start >= frame.turn + over
         size = np.where((first | behind) & (start + size <= room), size, -1)
         start = np.where(behind, start - over, start)
-    return Laid(np.asarray(frame.row(tokens), np.int64), start, size)
+    return TokenLayout(np.asarray(frame.row(tokens), np.int64), start, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -60,10 +60,10 @@ class ByParts:
     whole: bool = False
     _seen: list[Pieces] = field(default_factory=list, init=False, repr=False)
 
-    def lay(self, texts: Sequence[Text]) -> list[Laid]:
+    def lay(self, texts: Sequence[Text]) -> list[TokenLayout]:
         return [self._one(text) for text in texts]
 
-    def _one(self, text: Text) -> Laid:
+    def _one(self, text: Text) -> TokenLayout:
         pieces = self.pieces(text.table)
         size = pieces.size[text.parts]
         found = pieces.tokens(text.parts)
@@ -99,13 +99,13 @@ class ByOffsets:
     frame: Frame
     _cut: dict[str, Ints] = field(default_factory=dict, init=False, repr=False)
 
-    def lay(self, texts: Sequence[Text]) -> list[Laid]:
+    def lay(self, texts: Sequence[Text]) -> list[TokenLayout]:
         values: list[Fields] = [text.values() for text in texts]
         encode = self.tokenizer.tokenizer.encode_batch
         found = iter(encode([value for fields in values for value in fields], add_special_tokens=False))
         return [self._one(text, [next(found) for _ in fields]) for text, fields in zip(texts, values, strict=True)]
 
-    def _one(self, text: Text, encodings: list[object]) -> Laid:
+    def _one(self, text: Text, encodings: list[object]) -> TokenLayout:
         tokens: list[int] = []
         start, size = np.zeros(text.slots, np.int64), np.zeros(text.slots, np.int64)
         spans, field_of = np.asarray(text.spans(), np.int64).reshape(-1, 2), text.field_of_slots()

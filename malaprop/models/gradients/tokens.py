@@ -20,7 +20,7 @@ from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 from malaprop.models.gradients.backward import below_mean, differentiable, log_odds
-from malaprop.models.gradients.layout import Laid, Layout
+from malaprop.models.gradients.layout import Layout, TokenLayout
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.pieces import runs
@@ -86,7 +86,7 @@ class TokenGradients:
     def _in_batches(
         self,
         looks: Sequence[AnyLook],
-        laid: Sequence[Laid],
+        laid: Sequence[TokenLayout],
         work: Callable[[list[AnyLook], list[Any]], list[AnySeen]],
         cut: Sequence[CutVariants] | None = None,
     ) -> list[AnySeen]:
@@ -100,8 +100,8 @@ class TokenGradients:
             out |= zip(mine, work([looks[i] for i in mine], [given[i] for i in mine]), strict=True)
         return [out[i] for i in range(len(looks))]
 
-    def _weigh(self, looks: list[SlotLook], laid: list[Laid]) -> list[SlotSeen]:
-        ids, lengths = padded([one.row for one in laid], self.pad, self.device)
+    def _weigh(self, looks: list[SlotLook], laid: list[TokenLayout]) -> list[SlotSeen]:
+        ids, lengths = pad_rows([one.row for one in laid], self.pad, self.device)
         slopes, logits = self.slopes(ids, lengths, [look.aim for look in looks])
         answers = logits.float().softmax(-1).cpu().numpy()
         return [
@@ -110,7 +110,7 @@ class TokenGradients:
         ]
 
     def _batch(self, looks: list[WordLook], cut: list[CutVariants]) -> list[WordSeen]:
-        ids, lengths = padded([one.laid.row for one in cut], self.pad, self.device)
+        ids, lengths = pad_rows([one.laid.row for one in cut], self.pad, self.device)
         slopes, logits = self.slopes(ids, lengths, [look.aim for look in looks])
         answers = logits.float().softmax(-1).cpu().numpy()
         gains = self._gains(looks, cut, slopes)
@@ -123,7 +123,7 @@ class TokenGradients:
         labels, signs, odds = aim_losses(aims, self.device)
         spread = torch.tensor([aim.spread for aim in aims], device=self.device)
         beside = _find_beside(aims, self.device)
-        with differentiable(self.module), caught_in(self.embedding) as caught:
+        with differentiable(self.module), capture_embedding(self.embedding) as caught:
             logits = self.forward(ids, lengths)
             if not caught:
                 raise VictimError(f"the embedding of {type(self.module).__name__} is not read in its forward pass")
@@ -191,7 +191,7 @@ class TokenGradients:
 class CutVariants(NamedTuple):
     """A text as the model reads it, and the tokens of each word that might stand in a slot, one word after another."""
 
-    laid: Laid
+    laid: TokenLayout
     flat: NDArray[np.int32]
     many: NDArray[np.int32]  # [variant] tokens
 
@@ -216,7 +216,7 @@ def find_distinct(tokens: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(here) - 1, (np.cumsum(here) - 1)[tokens + 1]
 
 
-def _norms(laid: Laid, slopes: Float[Tensor, "token dim"]) -> Floats:
+def _norms(laid: TokenLayout, slopes: Float[Tensor, "token dim"]) -> Floats:
     """The L1 norm of the mean slope over the tokens of each slot; -1 for one that is not read."""
     read = laid.size > 0
     size = np.where(read, laid.size, 0)
@@ -226,7 +226,7 @@ def _norms(laid: Laid, slopes: Float[Tensor, "token dim"]) -> Floats:
     return np.where(read, norms, -1).astype(np.float32)
 
 
-def padded(
+def pad_rows(
     rows: Sequence[Ints], pad: int, device: torch.device | str
 ) -> tuple[Int[Tensor, "batch token"], Int[Tensor, " batch"]]:
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -250,7 +250,7 @@ def _find_beside(aims: Sequence[Aim], device: torch.device | str) -> Int[Tensor,
 
 
 @contextmanager
-def caught_in(embedding: nn.Module) -> Iterator[list[Tensor]]:
+def capture_embedding(embedding: nn.Module) -> Iterator[list[Tensor]]:
     """Collect the outputs of the embedding, as tensors to differentiate by."""
     caught: list[Tensor] = []
 
@@ -290,7 +290,7 @@ def mix(gradients: TokenGradients, look: MixLook) -> MixSeen:
     )
 
 
-def _fitting(gradients: TokenGradients, look: MixLook, laid: Laid, place: int) -> tuple[Ints, Ints]:
+def _fitting(gradients: TokenGradients, look: MixLook, laid: TokenLayout, place: int) -> tuple[Ints, Ints]:
     """The words of a slot that have as many tokens as its own word, and their tokens [word, token]."""
     slot, words, size = look.slots[place], look.words[place], int(laid.size[look.slots[place]])
     found = gradients.layout.tokens(look.text, np.full(len(words), slot), words)
@@ -305,7 +305,7 @@ def _bar(many: int, rows: Ints) -> Flags:
 
 
 def _mixtures(
-    gradients: TokenGradients, laid: Laid, look: MixLook, shares: Tensor, fits: list[tuple[Ints, Ints]]
+    gradients: TokenGradients, laid: TokenLayout, look: MixLook, shares: Tensor, fits: list[tuple[Ints, Ints]]
 ) -> tuple[Ints, Tensor | None]:
     """Return the token places that are mixed, and the mixed embeddings there: [sample, place, dim]."""
     first = np.cumsum([0, *map(len, look.words)])

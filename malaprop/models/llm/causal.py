@@ -20,7 +20,7 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.llm.label_tree import LabelTree
-from malaprop.models.llm.prefix_cache import EMPTY, CachedPrefix, PrefixCache, Request, can_share, count_common
+from malaprop.models.llm.prefix_cache import EMPTY, CachedPrefix, PrefixCache, PromptRequest, can_share, count_common
 from malaprop.models.llm.template import Template, chat_of, check_fields
 from malaprop.models.precision import ROUNDING, full_precision
 from malaprop.models.tokens.batches import Bounds, PendingScores, batches, copy_to_host
@@ -194,16 +194,16 @@ class CausalVictim:
         self._prefix, self._ready = EMPTY, True
         beginning = self._reader.beginning()
         if len(beginning):
-            (self._prefix,) = self._reader.trunks.keep([Request(beginning, EMPTY, 0)])
+            (self._prefix,) = self._reader.trunks.keep([PromptRequest(beginning, EMPTY, 0)])
 
     def _has(self, owner: int, row: Ints) -> bool:
         return any(np.array_equal(trunk.tokens, row) for trunk in self._kept.get(owner, ()))
 
-    def _request(self, row: Ints, owner: int) -> Request:
+    def _request(self, row: Ints, owner: int) -> PromptRequest:
         """Return a request for the row behind its longest cached prefix; its last token is always read anew."""
         found = [(count_common(trunk.tokens, row), trunk) for trunk in (self._prefix, *self._kept.get(owner, ()))]
         known, trunk = max(found, key=lambda pair: pair[0])
-        return Request(row, trunk, min(known, len(row) - 1))
+        return PromptRequest(row, trunk, min(known, len(row) - 1))
 
     @torch.inference_mode()
     def _is_same(self) -> bool:
@@ -277,7 +277,7 @@ class PromptReader:
     def score_whole(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
         """Return the log-probabilities of the label words, each prompt read whole, many of them end to end."""
         if can_share(self.model):
-            return self.trunks.score([Request(row, EMPTY, 0) for row in rows])
+            return self.trunks.score([PromptRequest(row, EMPTY, 0) for row in rows])
         return self.score_plain(rows)
 
     def score_plain(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:

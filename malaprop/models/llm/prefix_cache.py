@@ -42,7 +42,7 @@ class CachedPrefix:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class PromptRequest:
     """A row of tokens of which the first `known` are cached in the prefix `trunk`."""
 
     tokens: Ints
@@ -170,7 +170,7 @@ class PrefixCache:
         """Drops all that is kept."""
         self.store.used = 0
 
-    def keep(self, requests: Sequence[Request]) -> list[CachedPrefix]:
+    def keep(self, requests: Sequence[PromptRequest]) -> list[CachedPrefix]:
         """Cache whole rows as prefixes: the tokens behind each row's known prefix are computed and kept."""
         out = []
         for request in requests:
@@ -182,7 +182,7 @@ class PrefixCache:
             self.store.weigh()
         return out
 
-    def score(self, requests: Sequence[Request]) -> Float[Tensor, "row label"]:
+    def score(self, requests: Sequence[PromptRequest]) -> Float[Tensor, "row label"]:
         """The log-probability of each label's word behind each row, on the model's device; it is not waited for."""
         found, order = [], []
         for part in _batches(requests, self.most):
@@ -199,7 +199,7 @@ class PrefixCache:
         return _TOKENS.get(self.device.type, _TOKENS["cpu"])
 
     def _run(
-        self, requests: Sequence[Request], trunks: Sequence[CachedPrefix] | None
+        self, requests: Sequence[PromptRequest], trunks: Sequence[CachedPrefix] | None
     ) -> Float[Tensor, "row place token"]:
         """One pass: the logits behind each prompt and behind each node of the labels' words."""
         tree = self.branches if trunks is None else None
@@ -224,7 +224,7 @@ class PrefixCache:
 
     def _pass(
         self,
-        requests: Sequence[Request],
+        requests: Sequence[PromptRequest],
         edges: Ints,
         position: Ints,
         tree: LabelTree | None,
@@ -275,7 +275,7 @@ def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: LabelTree | None) ->
     return torch.where((query >= 0) & (key >= 0) & (query < nodes) & (key < nodes), way, before)
 
 
-def _lay(requests: Sequence[Request], tree: LabelTree | None) -> tuple[Ints, Ints, Ints]:
+def _lay(requests: Sequence[PromptRequest], tree: LabelTree | None) -> tuple[Ints, Ints, Ints]:
     """The new tokens of all rows end to end, their positions, and where each row begins."""
     nodes = () if tree is None else tree.tokens
     depths = np.asarray(() if tree is None else tree.depths, np.int64)
@@ -287,7 +287,7 @@ def _lay(requests: Sequence[Request], tree: LabelTree | None) -> tuple[Ints, Int
     return ids, position, np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _batches(requests: Sequence[Request], most: int) -> Iterator[Ints]:
+def _batches(requests: Sequence[PromptRequest], most: int) -> Iterator[Ints]:
     """Rows with like many new tokens together, and of these such with like beginnings."""
     new = np.asarray([r.new for r in requests], np.int64)
     known = np.asarray([r.known for r in requests], np.int64)

@@ -19,10 +19,10 @@ from malaprop.core.victim import ANSWERS, NO_LABEL, Fields, in_fields
 from malaprop.models.llm.replies import count_usage, find_label, is_plausible, parse, read_reply, weigh_top
 from malaprop.models.llm.template import Asking, Template, check_fields
 from malaprop.models.victims.endpoint import OPENAI_KEY_ENV, Endpoint, RefusedError
-from malaprop.models.victims.requests import LETTERS, Fare, RemoteVictim, RequestCrew, Toll, estimate_tokens
+from malaprop.models.victims.requests import LETTERS, CallCost, RemoteVictim, RequestMeter, RequestPool, estimate_tokens
 from malaprop.models.victims.strings import StringVictim
 
-Road = Literal["auto", "top", "echo", "text"]
+AnswerMethod = Literal["auto", "top", "echo", "text"]
 _ROADS = ("auto", "top", "echo", "text")
 _TOPS = (20, 5)  # likeliest tokens that are asked for; some servers give no more than 5
 _ANSWER = 16  # tokens of an answer that is read as a text
@@ -41,7 +41,7 @@ class OpenAiVictim(RemoteVictim):
     model: str
     url: str
     asking: Asking
-    answers: Road = "auto"
+    answers: AnswerMethod = "auto"
     concurrency: int = 4
     timeout: float = 60.0  # seconds
     retries: int = 4
@@ -56,8 +56,8 @@ class OpenAiVictim(RemoteVictim):
     _completions: Endpoint = field(init=False, repr=False)
     _one: StringVictim = field(init=False, repr=False)
     _all: StringVictim = field(init=False, repr=False)
-    _crew: RequestCrew = field(init=False, repr=False)
-    _toll: Toll = field(default_factory=Toll, init=False, repr=False)
+    _crew: RequestPool = field(init=False, repr=False)
+    _toll: RequestMeter = field(default_factory=RequestMeter, init=False, repr=False)
     _answered: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class OpenAiVictim(RemoteVictim):
         self._one = StringVictim(
             call=self._request, name=self.name, batch=1, say=self.say, label_names=names, labels=len(names)
         )
-        self._crew = RequestCrew(
+        self._crew = RequestPool(
             ask=self._one.predict, begun=lambda: self._answered, batch=1, concurrency=self.concurrency
         )
         self._all = StringVictim(
@@ -256,7 +256,7 @@ class OpenAiVictim(RemoteVictim):
 
     def _post(self, endpoint: Endpoint, body: dict[str, Any]) -> Any:
         asked = str(body.get("prompt") or "".join(message["content"] for message in body["messages"]))
-        fare = Fare(self._toll, 1, (estimate_tokens(len(asked)), int(body["max_tokens"])))
+        fare = CallCost(self._toll, 1, (estimate_tokens(len(asked)), int(body["max_tokens"])))
         answer = endpoint.post(body, fare)
         if isinstance(answer, Mapping) and answer.get("streamed"):
             self._one.note(f"{self.name} streams though it is asked not to; the parts are put together")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from malaprop.models.scorers.plain import attended
+from malaprop.models.scorers.plain import make_forward
 
 _SAME = 1e-5  # of two logits in float32, relative to the largest
 
@@ -29,9 +29,9 @@ def takes_added_mask(model: Any, rows: Sequence[Sequence[int]], *, pad: int, sep
     device, longest = next(model.parameters()).device, max(map(len, rows))
     ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows], device=device)
     lengths = torch.tensor([len(row) for row in rows], device=device)
-    plain: Tensor = attended(model, separator=separator)(ids, lengths).float()
+    plain: Tensor = make_forward(model, separator=separator)(ids, lengths).float()
     try:
-        found: Tensor = attended(model, separator=separator, added=True)(ids, lengths).float()
+        found: Tensor = make_forward(model, separator=separator, added=True)(ids, lengths).float()
     except Exception:  # noqa: BLE001 - a model fails in its own way at a mask that it was not meant to be given
         return False
     most = _SAME * max(1.0, float(plain.abs().max()))

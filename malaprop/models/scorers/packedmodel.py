@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from malaprop.models.scorers.packing import Packed
-from malaprop.models.scorers.plain import attended, second_segment, without_padding
+from malaprop.models.scorers.plain import make_forward, second_segment, without_padding
 from malaprop.models.scorers.varlen import Edges, attend
 
 _NAME = "malaprop_packed"
@@ -217,7 +217,7 @@ def _packed(rows: Sequence[Sequence[int]], network: PackedModel) -> Packed:
 @torch.inference_mode()
 def _plain_logits(model: Any, rows: Sequence[Sequence[int]], separator: int | None) -> Float[Tensor, "text label"]:
     """By the model itself, one text at a time."""
-    forward = attended(model, separator=separator)
+    forward = make_forward(model, separator=separator)
     device = next(model.parameters()).device
     answers = [
         forward(torch.tensor([row], device=device), torch.tensor([len(row)], device=device)).float() for row in rows

@@ -71,7 +71,7 @@ def second_segment(ids: Int[Tensor, "batch token"], separator: int) -> Int[Tenso
     return (here.cumsum(1) - here).clamp_(max=1)
 
 
-def attended(model: Any, *, separator: int | None = None, added: bool = False) -> Forward:
+def make_forward(model: Any, *, separator: int | None = None, added: bool = False) -> Forward:
     """The forward of a transformers classifier, with padding masked.
 
     Load the model with `dtype=torch.float32`: transformers takes a checkpoint's own precision, and a half-precision

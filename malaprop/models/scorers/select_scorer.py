@@ -18,7 +18,7 @@ from malaprop.models.scorers.int8 import quantise
 from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
-from malaprop.models.scorers.plain import Forward, Plain, attended
+from malaprop.models.scorers.plain import Forward, Plain, make_forward
 from malaprop.models.scorers.varlen import can_pack
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.splice import Splice
@@ -40,7 +40,7 @@ class ScorerChoice:
 
     @property
     def forward(self) -> Forward:
-        return attended(self.model, separator=self.separator)
+        return make_forward(self.model, separator=self.separator)
 
     @property
     def bounds(self) -> Bounds | None:
@@ -84,13 +84,13 @@ class ScorerChoice:
         half = deepcopy(self.model).to(torch.bfloat16)
         if on_gpu and self.masks:
             added = takes_added_mask(self.model, self.rows, pad=self.pad, separator=self.separator)
-            forward = attended(half, separator=self.separator, added=added)
+            forward = make_forward(half, separator=self.separator, added=added)
             return Buckets(forward=forward, pad=self.pad, longest=self.limit)
-        forward = attended(half, separator=self.separator)
+        forward = make_forward(half, separator=self.separator)
         return Plain(forward=forward, masks=False, pad=self.pad, bounds=self.bounds)
 
     def _in_int8(self) -> Scorer:
         """Large products in bytes; what the head makes of the last vector stays in fp32."""
         spare = last_linear(self.model) or getattr(self.model, "score", None)
-        forward = attended(quantise(self.model, spare=spare), separator=self.separator)
+        forward = make_forward(quantise(self.model, spare=spare), separator=self.separator)
         return Plain(forward=forward, masks=self.masks, pad=self.pad, bounds=self.bounds)

@@ -195,11 +195,11 @@ class Joined(Protocol):
 
 def join(how: Join, cut: Cut, table: Words, *, context_free: bool = False) -> Joined:
     if how == "parts":
-        return JoinedParts(cut, table, context_free=context_free)
+        return PartTokens(cut, table, context_free=context_free)
     return JoinedUnits(cut, table, bare=how == "bare")
 
 
-class JoinedParts:
+class PartTokens:
     """Words and gaps, cut each by itself: right for tokenizers that split at every space and sign and drop spaces.
 
     A base is held against its whole string, so that a token over the edge of a word is noticed. With `context_free`

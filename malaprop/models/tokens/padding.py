@@ -16,7 +16,7 @@ from malaprop.core.insight import Blank
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints
 from malaprop.models.gradients.layout import Layout
-from malaprop.models.gradients.tokens import TokenGradients, padded
+from malaprop.models.gradients.tokens import TokenGradients, pad_rows
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.tokens.batches import batches, bounds_for
@@ -79,7 +79,7 @@ class ZeroWords:
                     yield _Hidden(number, place, laid.row, int(laid.start[slot]), int(laid.size[slot]))
 
     def _batch(self, hidden: Sequence[_Hidden]) -> Floats:
-        ids, lengths = padded([one.row for one in hidden], self.pad, self.device)
+        ids, lengths = pad_rows([one.row for one in hidden], self.pad, self.device)
         seen = np.ones(tuple(ids.shape), np.float32)
         for line, one in zip(seen, hidden, strict=True):
             line[one.start : one.start + one.size] = 0

@@ -21,7 +21,7 @@ from weakref import finalize
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.secrets import scrub, scrub_within
-from malaprop.models.victims.requests import Fare, Throttle, Toll
+from malaprop.models.victims.requests import CallCost, RequestMeter, Throttle
 
 KEY_ENV = "MALAPROP_KEY"
 OPENAI_KEY_ENV = "OPENAI_API_KEY"  # by custom; a server of one's own wants none
@@ -158,9 +158,9 @@ class Endpoint:
         finally:
             self._until = None
 
-    def post(self, value: Any, fare: Fare | None = None) -> Any:
+    def post(self, value: Any, fare: CallCost | None = None) -> Any:
         """What the server answers, read as JSON. The fare counts each request that leaves; who calls settles it."""
-        fare = Fare(Toll()) if fare is None else fare
+        fare = CallCost(RequestMeter()) if fare is None else fare
         body, key = json.dumps(value).encode(), self.key()
         since, reason = self._last
         if self._lost >= _PATIENCE and monotonic() - since < _REST:
@@ -207,7 +207,7 @@ class Endpoint:
         self._out_of_reach = again.status is None
         return VictimError(reason) if again.status is None else RefusedError(reason, again.status)
 
-    def _send(self, body: bytes, key: str, fare: Fare) -> tuple[int, str, bytes]:
+    def _send(self, body: bytes, key: str, fare: CallCost) -> tuple[int, str, bytes]:
         """Status, Retry-After and body of the answer."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "malaprop"}
         if key:
@@ -237,7 +237,7 @@ class Endpoint:
         return there
 
     def _exchange(
-        self, target: str, body: bytes, headers: dict[str, str], fare: Fare
+        self, target: str, body: bytes, headers: dict[str, str], fare: CallCost
     ) -> tuple[int, HTTPResponse, bytes]:
         if (kept := self._taken()) is not None:
             try:
@@ -250,7 +250,7 @@ class Endpoint:
             raise _Again("closes the connection without an answer") from None
 
     def _on(
-        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str], fare: Fare
+        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str], fare: CallCost
     ) -> tuple[int, HTTPResponse, bytes]:
         done = False
         line.timeout = self._time_left()

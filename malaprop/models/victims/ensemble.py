@@ -17,7 +17,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import ANSWERS, Fields, Paying, Victim, in_fields
+from malaprop.core.victim import ANSWERS, Fields, SelfCharging, Victim, in_fields
 
 PREFIX = "ensemble:"
 _FLOOR = 1e-12  # a member that rules a label out must not outvote all others for good
@@ -112,7 +112,7 @@ class Ensemble:
     @property
     def pays(self) -> bool:
         """Whether members count requests themselves; what the others are asked then counts as nothing."""
-        return any(isinstance(member, Paying) and member.pays for member in self.members)
+        return any(isinstance(member, SelfCharging) and member.pays for member in self.members)
 
     @property
     def labels(self) -> int | None:

@@ -17,7 +17,7 @@ from malaprop.core.score import Floats
 from malaprop.core.victim import ANSWERS, Fields
 from malaprop.models.victims.answers import winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
-from malaprop.models.victims.requests import Fare, RemoteVictim, RequestCrew, Toll, estimate_tokens
+from malaprop.models.victims.requests import CallCost, RemoteVictim, RequestMeter, RequestPool, estimate_tokens
 from malaprop.models.victims.strings import StringVictim
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -59,8 +59,8 @@ class HttpVictim(RemoteVictim):
     _all: StringVictim = field(init=False, repr=False)  # a round
     _names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels seen, in order
     _told: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels known before the work begins
-    _crew: RequestCrew = field(init=False, repr=False)
-    _toll: Toll = field(default_factory=Toll, init=False, repr=False)
+    _crew: RequestPool = field(init=False, repr=False)
+    _toll: RequestMeter = field(default_factory=RequestMeter, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.concurrency < 1:
@@ -75,7 +75,7 @@ class HttpVictim(RemoteVictim):
         whole = "\x1f".join(("http", self.name, self.version, *self.order))
         self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
         self._one = StringVictim(call=self._request, name=self.name, batch=batch, say=self.say, label_names=self._names)
-        self._crew = RequestCrew(
+        self._crew = RequestPool(
             ask=self._one.predict,
             begun=lambda: self.labels is not None,
             batch=batch,
@@ -148,7 +148,7 @@ class HttpVictim(RemoteVictim):
         """
         whole = [text if isinstance(text, str) else list(text) for text in texts]
         guess = sum(estimate_tokens(len("".join(text))) for text in texts) if self._toll.counts_tokens else 0
-        fare = Fare(self._toll, len(whole), (guess, 0))
+        fare = CallCost(self._toll, len(whole), (guess, 0))
         answer = self._endpoint.post({self.send_as: whole[0] if self.singly else whole}, fare)
         fare.settle()
         return _in_list(answer) if self.singly else answer

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from malaprop.core.errors import VictimError
 from malaprop.core.text import Ints
 from malaprop.core.victim import Fields
-from malaprop.models.gradients.tokens import padded
+from malaprop.models.gradients.tokens import pad_rows
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.tokens.wordpieces import WordPieces
 
@@ -97,7 +97,7 @@ class Company:
 
     @torch.inference_mode()
     def _ask(self, rows: Sequence[Ints]) -> Tensor:
-        ids, lengths = padded(rows, self._pad, self._device)
+        ids, lengths = pad_rows(rows, self._pad, self._device)
         found = self._forward(ids, lengths).float()
         return found if found.shape[1] == 1 else found.softmax(-1)
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from malaprop.core.budget import Meter, find_payer
+from malaprop.core.budget import Meter, find_budget
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError
 from malaprop.core.pool import Pool
@@ -33,7 +33,7 @@ def estimate_tokens(letters: int) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class Toll:
+class RequestMeter:
     """Counts the requests of one victim, also against the budget of a run where there is one. Threads share it."""
 
     meter: Meter = field(default_factory=Meter)
@@ -42,12 +42,12 @@ class Toll:
     @property
     def counts_tokens(self) -> bool:
         """Whether somebody wants to know tokens that have to be estimated."""
-        purse = find_payer()
+        purse = find_budget()
         return purse is not None and purse.limits.counts_tokens
 
     def send(self, queries: int) -> None:
         """Before a request about so many texts leaves; raises where a limit forbids it."""
-        if (purse := find_payer()) is not None:
+        if (purse := find_budget()) is not None:
             purse.draw(queries)
         with self._lock:
             self.meter.queries += queries
@@ -57,18 +57,18 @@ class Toll:
         with self._lock:
             self.meter.tokens_in += tokens_in
             self.meter.tokens_out += tokens_out
-        if (purse := find_payer()) is not None:
+        if (purse := find_budget()) is not None:
             purse.settle(queries, tokens_in, tokens_out, now=True)
 
 
 @dataclass(slots=True, eq=False)
-class Fare:
+class CallCost:
     """What one call costs: a request about `queries` texts, sent as often as it takes to be answered.
 
     `guess` are the tokens of a request and of its answer where the server does not say.
     """
 
-    toll: Toll
+    toll: RequestMeter
     queries: int = 1
     guess: tuple[int, int] = (0, 0)
     _open: int = 0  # requests that left and are not settled
@@ -147,7 +147,7 @@ _KEPT = 1 << 16  # answers of rounds that failed elsewhere
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class RequestCrew:
+class RequestPool:
     """`ask` answers the texts of one request; `batch` texts go into one, `concurrency` requests at a time.
 
     Before anything was ever answered (`begun` says so) the first request goes alone: all may be in vain.
@@ -227,8 +227,8 @@ class RemoteVictim:
     pays: ClassVar[bool] = True
     _one: StringVictim
     _all: StringVictim
-    _crew: RequestCrew
-    _toll: Toll
+    _crew: RequestPool
+    _toll: RequestMeter
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Settings alone travel to another process: connections and answers do not."""

@@ -174,7 +174,7 @@ class AttentionStudy:
     def look(self, spec: str, run: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Measure one victim on its own adversarial texts and on random edits that all victims share."""
         from malaprop.core.capability import Capability
-        from malaprop.features.explain.attention import edit_one_word, over_texts, pairs_of, sight
+        from malaprop.features.explain.attention import average_over_texts, compare_texts, edit_one_word, pairs_of
         from malaprop.features.explain.record import AttentionRecord
         from malaprop.frame.tasks.outputs import Note
         from malaprop.papers.attentive.theorem import bound_trained
@@ -184,8 +184,8 @@ class AttentionStudy:
         own = pairs_of(inputs[run], data)
         shared = edit_one_word(inputs["data"].examples, self.texts.seed)
         models = (
-            over_texts(victim, [pair for pair, _ in own], self.attack.name),
-            over_texts(victim, shared, "a random word"),
+            average_over_texts(victim, [pair for pair, _ in own], self.attack.name),
+            average_over_texts(victim, shared, "a random word"),
         )
         for model in models:
             last = model.layers[-1].relative if model.layers else None
@@ -193,7 +193,7 @@ class AttentionStudy:
         bound = bound_trained(victim.name, victim.parts[Capability.STATES], shared)
         yield AttentionRecord(
             data=data.name, recipe=self.attack.name, texts=len(data), models=models,
-            sights=tuple(sight(victim, *pair, said) for pair, said in own[:SHOWN]),
+            sights=tuple(compare_texts(victim, *pair, said) for pair, said in own[:SHOWN]),
             bounds=() if bound is None else (bound,),
         )  # fmt: skip
 
@@ -223,10 +223,10 @@ class AttentionStudy:
         )
 
     def view(self, record: AttentionRecord) -> View:
-        from malaprop.features.explain.attention import summary_of
+        from malaprop.features.explain.attention import summarize_change
         from malaprop.features.explain.report import figure_files
 
-        found = summary_of(record)
+        found = summarize_change(record)
         figures = figure_files(record.sights, record.bounds)
         return View(
             rows=found["models"],

@@ -23,7 +23,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.victim import Victim
 from malaprop.features.defending.votes import Vote, add_own, check_samples, check_vote, poll
 from malaprop.frame.runs.defended import Counters
-from malaprop.models.gradients.tokens import TokenGradients, padded
+from malaprop.models.gradients.tokens import TokenGradients, pad_rows
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.bert import BertScorer
 from malaprop.models.tokens.batches import batches, bounds_for
@@ -180,7 +180,7 @@ class FiveReader:
 
     def _batch(self, texts: Sequence[Noisy], part: Ints, samples: int, noise: float) -> Float[Tensor, "batch label"]:
         own = [texts[i] for i in (part // samples).tolist()]
-        ids, lengths = padded([text.row for text in own], self.gradients.pad, self._where)
+        ids, lengths = pad_rows([text.row for text in own], self.gradients.pad, self._where)
         sizes = np.fromiter((len(text.places) for text in own), np.int64, len(own))
         row = np.repeat(np.arange(len(own)), sizes)
         place = np.concatenate([text.places for text in own])

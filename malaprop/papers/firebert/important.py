@@ -17,7 +17,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.frame.runs.defended import Counters
-from malaprop.models.gradients.layout import Laid
+from malaprop.models.gradients.layout import TokenLayout
 from malaprop.models.victims.ensemble import log_probabilities
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.zoo.gradients.word_sizes import token_gradients, word_sizes
@@ -34,7 +34,7 @@ class WeighedWords:
     text: Text
     slots: Ints
     answer: Floats  # [label]
-    laid: Laid | None = None  # how the victim reads it, where its gradient was taken
+    laid: TokenLayout | None = None  # how the victim reads it, where its gradient was taken
 
 
 def weigh(victim: Victim, texts: Sequence[Text], counters: Counters, *, side: Side = "last") -> list[WeighedWords]:

@@ -19,7 +19,7 @@ from malaprop.core.victim import Victim
 from malaprop.features.defending.evaluation_record import Neighbourhood, NeighboursKept, NeighbourStrip, NoiseField
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate
-from malaprop.models.gradients.tokens import TokenGradients, padded
+from malaprop.models.gradients.tokens import TokenGradients, pad_rows
 from malaprop.papers.firebert.five import shift_embedding
 from malaprop.zoo.gradients.word_sizes import token_gradients
 
@@ -68,7 +68,9 @@ def look_around(
 ) -> tuple[list[NeighboursKept], list[Neighbourhood]]:
     """Return how many neighbours keep the label in each model, and pictures of the closest successes."""
     found = list(outcomes)
-    return around(models, found), pictures(models, found, many=many, layout=layout, seed=seed)
+    return count_kept_neighbours(models, found), describe_neighbourhoods(
+        models, found, many=many, layout=layout, seed=seed
+    )
 
 
 def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot]) -> tuple[NeighbourStrip, ...]:
@@ -90,7 +92,7 @@ def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot])
     return tuple(out)
 
 
-def around(
+def count_kept_neighbours(
     models: dict[str, Victim], outcomes: Iterable[Outcome], *, near: int = 10, most: int = 200
 ) -> list[NeighboursKept]:
     """Count, by model, the neighbours of both words that keep the true label, over the successes of an attack."""
@@ -107,7 +109,7 @@ def around(
     return out
 
 
-def pictures(
+def describe_neighbourhoods(
     models: dict[str, Victim],
     outcomes: Iterable[Outcome],
     *,
@@ -167,7 +169,7 @@ def _cloud(
     (laid,) = gradients.layout.lay([spot.text])
     if not laid.size[spot.slot]:
         return None
-    ids, lengths = padded([laid.row] * points, gradients.pad, gradients.device)
+    ids, lengths = pad_rows([laid.row] * points, gradients.pad, gradients.device)
     at = int(laid.start[spot.slot])
     own = gradients.embedding(ids[:1])[0, at].float().cpu().numpy()
     shift = generator(seed, "cloud", *spot.text.values()).normal(0, noise, (points, len(own)))

@@ -125,13 +125,13 @@ class HotFlip:
 
     def examples(self, cell: Cell, inputs: Inputs) -> Examples:
         """Return the texts of one attack, with the labels as the model numbers them."""
-        from malaprop.core.victim import About
+        from malaprop.core.victim import VictimDescription
         from malaprop.data.matching import agree
         from malaprop.training.card import read_card
 
         card = read_card(inputs[f"models/{cell.model}"])
         texts = replace(self.texts, n=self.exact) if cell.few else self.texts
-        about = About(name=card.name, labels=len(card.labels), label_names=card.labels)
+        about = VictimDescription(name=card.name, labels=len(card.labels), label_names=card.labels)
         return agree(texts.examples(trains=True), about)
 
     def attack(self, cell: Cell, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:

@@ -36,7 +36,7 @@ def _read_images(folder: Path, run: Run) -> dict[str, list[Alteration]]:
     return {**found, FGSM: _convert(baseline, folder)} if baseline else found
 
 
-def _convert(finds: Iterable[record.Find], folder: Path) -> list[Alteration]:
+def _convert(finds: Iterable[record.ImageResult], folder: Path) -> list[Alteration]:
     found = []
     for find in finds:
         if find.status not in ("success", "failed") or not find.original:

@@ -15,7 +15,7 @@ from malaprop.core.capability import Capability, check
 from malaprop.data.images import Images, ImageSet
 from malaprop.papers.natural.images import predictions
 from malaprop.papers.natural.models.image_victim import ImageVictim
-from malaprop.papers.natural.record import Find
+from malaprop.papers.natural.record import ImageResult
 
 STEPS = tuple(round(0.02 * k, 2) for k in range(1, 26))
 
@@ -29,13 +29,13 @@ class Fgsm:
     judge: ImageVictim | None = None
     steps: tuple[float, ...] = STEPS
 
-    def finds(self) -> Iterator[Find]:
+    def finds(self) -> Iterator[ImageResult]:
         check("fgsm", {Capability.GRADIENTS}, self.victim.name, self.victim.offers)
         before = predictions(self.victim, self.data.images)
         signs = self._signs(before)
         for place, name in enumerate(self.data.ids):
             image, label = self.data.images[place], int(self.data.labels[place])
-            find = Find(
+            find = ImageResult(
                 id=name,
                 status="skipped",
                 label=label,
@@ -52,7 +52,7 @@ class Fgsm:
         (slope,) = torch.autograd.grad(loss, images)
         return slope.sign().cpu().numpy()
 
-    def _step(self, find: Find, image: Images, sign: Images) -> Find:
+    def _step(self, find: ImageResult, image: Images, sign: Images) -> ImageResult:
         tried = np.stack([np.clip(image + np.float32(step) * sign, 0, 1) for step in self.steps])
         found = predictions(self.victim, tried)
         reached = np.flatnonzero(found != find.prediction)

@@ -12,7 +12,7 @@ from malaprop.core.errors import SettingError
 from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, Skipped
 from malaprop.frame.tasks.task import Task
 from malaprop.papers.natural.latent_tasks import FGSM, GENERATOR, GROUND, Latent, LatentJob, describe_run, order_lines
-from malaprop.papers.natural.record import Find, ImageFigures, NaturalRecord, Tried
+from malaprop.papers.natural.record import ImageFigures, ImageResult, ImageRunFigures, NaturalRecord
 
 if TYPE_CHECKING:
     from malaprop.data.images import ImageSet
@@ -234,7 +234,7 @@ class ImageDomain:
         yield self._figures(context, inputs, job, finds, search=job.search, settings=method)
 
     def _figures(
-        self, context: WorkerContext, inputs: Inputs, job: LatentJob, finds: Sequence[Find], **known: Any
+        self, context: WorkerContext, inputs: Inputs, job: LatentJob, finds: Sequence[ImageResult], **known: Any
     ) -> ImageFigures:
         from malaprop.frame.records.summary import Rate
         from malaprop.papers.natural.models.image_classifier_training import accurate
@@ -243,7 +243,7 @@ class ImageDomain:
         assert victim is not None
         right = accurate(victim, inputs["whole"])
         accuracy = Rate(int(right.sum()), len(right))
-        tried = Tried.of(finds, victim=job.victim, accuracy=accuracy, **known)
+        tried = ImageRunFigures.of(finds, victim=job.victim, accuracy=accuracy, **known)
         return ImageFigures(tried=tried, shown=tuple(_choose_shown(finds)))
 
     def step(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
@@ -276,7 +276,7 @@ class ImageDomain:
         )
 
 
-def _choose_shown(finds: Sequence[Find]) -> list[Find]:
+def _choose_shown(finds: Sequence[ImageResult]) -> list[ImageResult]:
     """Choose successes to show, labels taking turns."""
     hits = [find for find in finds if find.adversary]
     turns: dict[int, int] = {}

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from malaprop.core import png
 from malaprop.core.score import Floats, winner, winners
 from malaprop.data.images import Images, ImageSet
-from malaprop.engine.service import Batched, Service
+from malaprop.engine.service import FunctionService, Service
 from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.image_victim import ImageVictim
 from malaprop.papers.natural.models.images import ImageManifold
 from malaprop.papers.natural.models.quality import root_mean_square
-from malaprop.papers.natural.record import Find
+from malaprop.papers.natural.record import ImageResult
 from malaprop.papers.natural.search.service import LatentService, OtherLabel
 
 STRIP = 8  # pictures from the start to the adversary
@@ -55,11 +55,13 @@ class ImageTarget:
 
     def services(self) -> dict[str, Service]:
         looks = LatentService(manifold=self.manifold, victim=self.victim, batch=self.batch)
-        items = Batched(lambda some: list(self.victim(np.stack(some))), key=lambda image: image.tobytes(), remember=0)
+        items = FunctionService(
+            lambda some: list(self.victim(np.stack(some))), key=lambda image: image.tobytes(), remember=0
+        )
         return {"latent": looks, "verify": looks, "items": items}
 
-    def describe(self, at: int) -> Find:
-        return Find(
+    def describe(self, at: int) -> ImageResult:
+        return ImageResult(
             id=self.data.ids[at],
             status="failed",
             label=int(self.data.labels[at]),
@@ -72,7 +74,7 @@ class ImageTarget:
     def show(self, at: int) -> list[Images]:
         return [self.data.images[at], self.latent_data.returned[at]]
 
-    def begin(self, at: int, line: Find, answers: Sequence[Floats]) -> tuple[Find, OtherLabel]:
+    def begin(self, at: int, line: ImageResult, answers: Sequence[Floats]) -> tuple[ImageResult, OtherLabel]:
         del at
         before, after = map(winner, answers)
         wrong = self.labels and before != line.label
@@ -84,7 +86,9 @@ class ImageTarget:
         made = self.manifold.pictures(point[None])[0]
         return made, made
 
-    def tell(self, at: int, line: Find, made: tuple[Images, Images], answer: Floats, point: Floats) -> Find:
+    def tell(
+        self, at: int, line: ImageResult, made: tuple[Images, Images], answer: Floats, point: Floats
+    ) -> ImageResult:
         image = made[0]
         line = replace(
             line,
@@ -114,7 +118,7 @@ def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArr
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def error_find(item: Any, seed: int, why: str) -> Find:
+def error_find(item: Any, seed: int, why: str) -> ImageResult:
     """Return the result of an image that could not be searched."""
     del seed
-    return Find(id=item.id, status="error", label=item.label, prediction=UNKNOWN, reason=why)
+    return ImageResult(id=item.id, status="error", label=item.label, prediction=UNKNOWN, reason=why)

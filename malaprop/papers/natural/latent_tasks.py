@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs, Share, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.papers.natural.latent_target import LatentData
-    from malaprop.papers.natural.record import NaturalRecord, Tried
-    from malaprop.papers.natural.text_record import NaturalTextRecord, TextTried
+    from malaprop.papers.natural.record import ImageRunFigures, NaturalRecord
+    from malaprop.papers.natural.text_record import NaturalTextRecord, TextRunFigures
 
 GENERATOR, GROUND, ABOUT, FGSM = "generator", "ground", "about", "fgsm"
 IMAGE_VICTIM, TEXT_VICTIM = "forest", "LSTM-W-GloVe-1"  # defaults of --victim
@@ -333,14 +333,14 @@ _SAID |= {"started": "changed_at_start", "words": "words_changed"}
 _JUDGED = {"original": "judged_original", "new": "judged_changed", "another": "judged_other"}
 
 
-def summarize(tried: Tried | TextTried) -> dict[str, Any]:
+def summarize(tried: ImageRunFigures | TextRunFigures) -> dict[str, Any]:
     """Return the figures of a run of images or of texts, as `--json` has them."""
     from malaprop.frame.records.summary import Rate, Spread
-    from malaprop.papers.natural.text_record import TextTried
+    from malaprop.papers.natural.text_record import TextRunFigures
 
     values = {one.name: getattr(tried, one.name) for one in fields(tried)}
     plain = {name: value.to_dict() if isinstance(value, (Rate, Spread)) else value for name, value in values.items()}
     found = {_SAID.get(name, name): value for name, value in plain.items()}
-    if isinstance(tried, TextTried):
+    if isinstance(tried, TextRunFigures):
         return {**found, "perplexity_ratio": tried.ratio}
     return {**found, "judged": {name: plain[attribute] for name, attribute in _JUDGED.items()}}

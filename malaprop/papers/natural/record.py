@@ -21,7 +21,7 @@ FILE, LINES, SWEPT = "natural.json", "natural.jsonl", "classifiers.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Find:
+class ImageResult:
     """One attacked image. `distance` is that of latent points; pictures are addresses that hold their data.
 
     `start` is the victim's label for what the start of the search generates: where it is not `prediction`, the
@@ -55,7 +55,7 @@ class Find:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class ImageRunFigures:
     """A victim under one search. The judge's shares are over successes: the original label, the new one, another."""
 
     victim: str
@@ -76,7 +76,7 @@ class Tried:
     errors: int = 0  # searches that the victim or the generator failed; no rate counts them
 
     @classmethod
-    def of(cls, finds: Iterable[Find], **known: Any) -> Tried:
+    def of(cls, finds: Iterable[ImageResult], **known: Any) -> ImageRunFigures:
         """Compute the figures of a run from its finds."""
         finds = list(finds)
         tried = [find for find in finds if find.status in ("success", "failed")]
@@ -108,8 +108,8 @@ class Tried:
 class ImageFigures:
     """The figures of one run, and some of its finds to show."""
 
-    tried: Tried
-    shown: tuple[Find, ...]
+    tried: ImageRunFigures
+    shown: tuple[ImageResult, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,13 +202,13 @@ class NaturalRecord(Record):
     generator: str = ""
     items: int = 0
     quality: dict[str, Real] = field(default_factory=dict)
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[ImageRunFigures, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)  # how often a victim needs the largest change of all
     pairs: tuple[VictimPair, ...] = ()
     searches: tuple[SearchPair, ...] = ()
     dots: tuple[SweepDot, ...] = ()
     correlations: tuple[Correlation, ...] = ()
-    gallery: dict[str, tuple[Find, ...]] = field(default_factory=dict)
+    gallery: dict[str, tuple[ImageResult, ...]] = field(default_factory=dict)
     sheet: str = ""  # random samples of the generator
     synthetic: Synthetic | None = None
 
@@ -221,10 +221,10 @@ def _check_picture(address: str) -> None:
         raise ValueError("a picture must be a PNG that the record holds")
 
 
-def read_finds(folder: Path) -> list[Find]:
+def read_finds(folder: Path) -> list[ImageResult]:
     """Read the finished items of a run; an incomplete last line is left out."""
     return read_lines(folder / LINES, FINDS.read)
 
 
 DOTS = LineKind(file=SWEPT, what="classifiers", read=partial(decode, SweepDot), write=SweepDot.to_json)
-FINDS = LineKind(file=LINES, what="finds", read=partial(decode, Find), write=Find.to_json)
+FINDS = LineKind(file=LINES, what="finds", read=partial(decode, ImageResult), write=ImageResult.to_json)

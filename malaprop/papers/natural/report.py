@@ -10,7 +10,7 @@ from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.scatter import Dots, ScatterFrame, scatter
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, brief, card, number, panel, panels, table
-from malaprop.papers.natural.record import Find, NaturalRecord, SweepDot, Synthetic, Tried, VictimPair
+from malaprop.papers.natural.record import ImageResult, ImageRunFigures, NaturalRecord, SweepDot, Synthetic, VictimPair
 
 TITLE = "Natural adversaries"
 _SHOWN = 10  # examples of each victim in the grid
@@ -44,7 +44,7 @@ def _heading(record: NaturalRecord) -> str:
     return f"{TITLE} of {' and '.join(victims)}" if victims else TITLE
 
 
-def _searches(tried: Sequence[Tried]) -> Markup:
+def _searches(tried: Sequence[ImageRunFigures]) -> Markup:
     rows = [
         (
             t.victim,
@@ -141,7 +141,7 @@ def _image(address: str, about: str, kind: str = "pixels") -> Child:
     return tag("img", src=address, alt=about, class_=kind) if address else ""
 
 
-def _gallery(victim: str, finds: Sequence[Find]) -> Markup:
+def _gallery(victim: str, finds: Sequence[ImageResult]) -> Markup:
     shown = [find for find in finds if find.adversary][:_SHOWN]
     if not shown:
         return Markup("")
@@ -219,7 +219,7 @@ def terminal(record: NaturalRecord) -> str:
     return "\n".join(lines)
 
 
-def _line(tried: Tried) -> str:
+def _line(tried: ImageRunFigures) -> str:
     distance = tried.distance
     return (
         f"found {tried.success}, distance mean {brief(distance.mean)}, median {brief(distance.median)}, "

@@ -15,7 +15,7 @@ from malaprop.core.score import Floats, winner
 from malaprop.core.seeds import generator
 from malaprop.core.victim import Fields, Victim
 from malaprop.data.base import Dataset
-from malaprop.engine.service import Batched, Service
+from malaprop.engine.service import FunctionService, Service
 from malaprop.models.tokens.vocab import tokens
 from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.sentencemodel import SentenceModel
@@ -29,7 +29,7 @@ from malaprop.papers.natural.sentence_service import (
     SentenceGoal,
     SentenceService,
 )
-from malaprop.papers.natural.text_record import SentenceAround, SentenceTurn
+from malaprop.papers.natural.text_record import SentenceAround, SentenceResult
 
 
 def count_word_edits(one: str, other: str) -> int:
@@ -92,7 +92,7 @@ def sentence_of(example: Example) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
+class ClassifierUnderSearch:
     """A classifier under search; `names` are those of its labels. `wrong`: search misclassified examples too."""
 
     victim: Victim
@@ -127,7 +127,7 @@ class Classified:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Translated:
+class TranslatorUnderSearch:
     """A translator under search, whose translations a probing function tests."""
 
     translate: Callable[[Sequence[str]], Sequence[str]]
@@ -168,7 +168,7 @@ class SentenceTarget:
     latent_data: LatentData
     examples: Sequence[Example]
     model: SentenceModel
-    asked: Classified | Translated
+    asked: ClassifierUnderSearch | TranslatorUnderSearch
     batch: int = 4096
 
     @cached_property
@@ -177,15 +177,15 @@ class SentenceTarget:
 
     def services(self) -> dict[str, Service]:
         fresh = SentenceService(manifold=self.model, answer=self.asked.answer, batch=self.batch, fresh=True)
-        return {"latent": self.looks, "verify": fresh, "items": Batched(self.asked.answer, remember=0)}
+        return {"latent": self.looks, "verify": fresh, "items": FunctionService(self.asked.answer, remember=0)}
 
     def case(self, at: int) -> SentenceCase:
         example = self.examples[at]
         return SentenceCase(fields=tuple(example.fields.values()), place=place(example))
 
-    def describe(self, at: int) -> SentenceTurn:
+    def describe(self, at: int) -> SentenceResult:
         example, sentence = self.examples[at], sentence_of(self.examples[at])
-        return SentenceTurn(
+        return SentenceResult(
             id=example.id,
             status="failed",
             label=self.asked.label(example),
@@ -201,7 +201,7 @@ class SentenceTarget:
         case = self.case(at)
         return [case.fields, case.whole(self.latent_data.returned[at])]
 
-    def begin(self, at: int, line: SentenceTurn, answers: Sequence[Any]) -> tuple[SentenceTurn, Any]:
+    def begin(self, at: int, line: SentenceResult, answers: Sequence[Any]) -> tuple[SentenceResult, Any]:
         before, after = answers
         goal: Any = self.asked.goal(self.case(at), before)
         kept = self.asked.kept(goal, self.latent_data.returned[at], after)
@@ -214,17 +214,19 @@ class SentenceTarget:
         sentence = self.model.generate(point[None])[0]
         return sentence, self.case(at).whole(sentence)
 
-    def tell(self, at: int, line: SentenceTurn, made: tuple[str, Fields], answer: Any, point: Floats) -> SentenceTurn:
+    def tell(
+        self, at: int, line: SentenceResult, made: tuple[str, Fields], answer: Any, point: Floats
+    ) -> SentenceResult:
         del point
         adversary = made[1][place(self.examples[at])]
         words = count_word_edits(line.original, adversary)
         return replace(line, adversary=adversary, changed=self.asked.show(answer), words=words)
 
 
-def error_turn(item: Example, seed: int, why: str) -> SentenceTurn:
+def error_turn(item: Example, seed: int, why: str) -> SentenceResult:
     """Return the result of a sentence that could not be searched around."""
     del seed
     field = list(item.fields)[place(item)]
-    return SentenceTurn(
+    return SentenceResult(
         id=item.id, status="error", label="", answer="", fields=dict(item.fields), field=field, reason=why
     )

@@ -14,7 +14,7 @@ from malaprop.papers.natural.latent_target import LatentData, LatentRun
 from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, accurate, fit
 from malaprop.papers.natural.models.image_victim import of_network
 from malaprop.papers.natural.models.images import ImageManifold
-from malaprop.papers.natural.record import SweepDot, Tried
+from malaprop.papers.natural.record import ImageRunFigures, SweepDot
 from malaprop.papers.natural.search.probe import CAP, LatentSearch
 
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
@@ -125,7 +125,7 @@ class AccuracySweep:
         )
         latent_run = LatentRun(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
         accuracy = Rate(int(right.sum()), len(right))
-        tried = Tried.of(latent_run.run(), victim=name, search="", settings="", accuracy=accuracy)
+        tried = ImageRunFigures.of(latent_run.run(), victim=name, search="", settings="", accuracy=accuracy)
         return SweepDot(
             name=name,
             group=group,

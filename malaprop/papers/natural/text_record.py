@@ -20,7 +20,7 @@ FILE, LINES = "naturaltext.json", "naturaltext.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentenceTurn:
+class SentenceResult:
     """One attacked sentence. `returned` is what the start of the search writes, `distance` that of latent points.
 
     For a classifier the answers are label names, for a translator its translations. Where the start was not `kept`,
@@ -58,7 +58,7 @@ class SentenceTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextTried:
+class TextRunFigures:
     """A victim under one search. Perplexities are by an n-gram model of the sentence model's training sentences.
 
     `kept` are the distances of those whose start had not reached the goal: where it had, a success may be quite near.
@@ -89,7 +89,7 @@ class TextTried:
         return self.perplexity_adversary / self.perplexity_original
 
     @classmethod
-    def of(cls, turns: Iterable[SentenceTurn], **known: Any) -> TextTried:
+    def of(cls, turns: Iterable[SentenceResult], **known: Any) -> TextRunFigures:
         tried = [turn for turn in turns if turn.status in ("success", "failed")]
         hits = [turn for turn in tried if turn.status == "success"]
         reasons: dict[str, int] = {}
@@ -114,8 +114,8 @@ class TextTried:
 class TextFigures:
     """The figures of one run, and some of its sentences to show."""
 
-    tried: TextTried
-    shown: tuple[SentenceTurn, ...]
+    tried: TextRunFigures
+    shown: tuple[SentenceResult, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,17 +139,17 @@ class NaturalTextRecord(Record):
     quality: dict[str, Real] = field(default_factory=dict)
     curves: tuple[dict[str, Real], ...] = ()
     samples: tuple[str, ...] = ()
-    tried: tuple[TextTried, ...] = ()
+    tried: tuple[TextRunFigures, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)
     pairs: tuple[VictimPair, ...] = ()
     searches: tuple[SearchPair, ...] = ()
-    shown: dict[str, tuple[SentenceTurn, ...]] = field(default_factory=dict)
+    shown: dict[str, tuple[SentenceResult, ...]] = field(default_factory=dict)
     around: tuple[SentenceAround, ...] = ()
 
 
-def read_turns(folder: Path) -> list[SentenceTurn]:
+def read_turns(folder: Path) -> list[SentenceResult]:
     """Read the finished sentences of a run; an incomplete last line is left out."""
     return read_lines(folder / LINES, TURNS.read)
 
 
-TURNS = LineKind(file=LINES, what="sentences", read=partial(decode, SentenceTurn), write=SentenceTurn.to_json)
+TURNS = LineKind(file=LINES, what="sentences", read=partial(decode, SentenceResult), write=SentenceResult.to_json)

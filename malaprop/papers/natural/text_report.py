@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, brief, bullets, card, number, table
-from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceAround, SentenceTurn, TextTried
+from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceAround, SentenceResult, TextRunFigures
 
 TITLE = "Natural adversaries of text"
 _TURNS, _SAMPLES = 10, 10
@@ -35,7 +35,7 @@ def _three(value: float | None) -> str:
     return number(value, ",.3f")
 
 
-def _searches(tried: Sequence[TextTried]) -> Markup:
+def _searches(tried: Sequence[TextRunFigures]) -> Markup:
     rows = [
         (
             t.victim,
@@ -70,7 +70,7 @@ def _comparison(record: NaturalTextRecord) -> Markup:
     return join(shares, table("Two by two", ("Needs", "Sentences", "Ties", "Sign test, p"), pairs))
 
 
-def _turns(victim: str, turns: Sequence[SentenceTurn]) -> Markup:
+def _turns(victim: str, turns: Sequence[SentenceResult]) -> Markup:
     rows = []
     for turn in turns[:_TURNS]:
         rest = "; ".join(f"{name}: {value}" for name, value in turn.fields.items() if name != turn.field)
@@ -140,7 +140,7 @@ def terminal(record: NaturalTextRecord) -> str:
     return "\n".join(lines)
 
 
-def _line(tried: TextTried) -> str:
+def _line(tried: TextRunFigures) -> str:
     accuracy = f"accuracy {tried.accuracy}; " if tried.accuracy.total else ""
     ratio = "none" if tried.ratio is None else f"{tried.ratio:.2f} times that of the originals"
     return (

@@ -22,7 +22,7 @@ from malaprop.papers.natural.latent_tasks import (
     describe_run,
     order_lines,
 )
-from malaprop.papers.natural.text_record import NaturalTextRecord, TextFigures, TextTried
+from malaprop.papers.natural.text_record import NaturalTextRecord, TextFigures, TextRunFigures
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.models.sentencemodel import SentenceModel
     from malaprop.papers.natural.search.probe import LatentSearch
-    from malaprop.papers.natural.sentences import Classified, Translated
+    from malaprop.papers.natural.sentences import ClassifierUnderSearch, TranslatorUnderSearch
 
 _TASK = "natural adversaries of text"
 _SHOWN = 30  # turns of each victim that the record keeps
@@ -192,23 +192,23 @@ class TextDomain:
 
     def open_victim(
         self, context: WorkerContext, inputs: Inputs, job: LatentJob, examples: Dataset
-    ) -> tuple[Classified | Translated, Sequence[Example]]:
+    ) -> tuple[ClassifierUnderSearch | TranslatorUnderSearch, Sequence[Example]]:
         """Load the classifier or translator, and return the examples with labels and fields as it reads them."""
         from malaprop.core.example import Example
         from malaprop.data.matching import agree
-        from malaprop.papers.natural.sentences import Classified, place, sentence_of
+        from malaprop.papers.natural.sentences import ClassifierUnderSearch, place, sentence_of
 
         if self.probe is None:
             victim = context.victim(inputs[job.model])
             matched = agree(examples, victim)
-            return Classified(victim=victim, names=matched.labels, wrong=self.compares), matched.examples
+            return ClassifierUnderSearch(victim=victim, names=matched.labels, wrong=self.compares), matched.examples
         fields = [Example(e.id, {list(e.fields)[place(e)]: sentence_of(e)}, 0) for e in examples]
         return context.keep("translator", lambda: self._open_translator(context, inputs, job)), fields
 
-    def _open_translator(self, context: WorkerContext, inputs: Inputs, job: LatentJob) -> Translated:
+    def _open_translator(self, context: WorkerContext, inputs: Inputs, job: LatentJob) -> TranslatorUnderSearch:
         from malaprop.features.translation.models.victim import load
         from malaprop.papers.natural.probes import BOTH, VERB, make
-        from malaprop.papers.natural.sentences import Translated
+        from malaprop.papers.natural.sentences import TranslatorUnderSearch
 
         assert self.probe is not None
         made, model = load(inputs[job.model], device=context.device, beam=1), self.open_generator(context, inputs)
@@ -217,7 +217,7 @@ class TextDomain:
             some = list(model.sentences[:_JUDGED])
             pairs = list(zip(some, made.translate(some), strict=True))
         probe = make(self.probe, model.sentences, pairs)
-        return Translated(translate=made.translate, probe=probe, fingerprint=made.fingerprint)
+        return TranslatorUnderSearch(translate=made.translate, probe=probe, fingerprint=made.fingerprint)
 
     # --- tasks
 
@@ -290,7 +290,7 @@ class TextDomain:
         turns = order_lines(inputs[GROUND], inputs[job.run], "examples")
         hits = [turn for turn in turns if turn.status == "success"]
         fluency = self.open_generator(context, inputs).yardstick.perplexity if hits else lambda sentences: 0.0  # noqa: ARG005
-        tried = TextTried.of(
+        tried = TextRunFigures.of(
             turns, victim=job.victim, search=job.search, settings=repr(self.make_search(job.search)),
             accuracy=self._rate(job, context, inputs),
             perplexity_original=round(fluency([turn.original for turn in hits]), 3),

@@ -16,7 +16,7 @@ import numpy as np
 from malaprop.core.errors import DataError, VictimError
 from malaprop.core.score import winners
 from malaprop.core.text import Ints
-from malaprop.core.victim import About, Fields, Victim, find_rejected
+from malaprop.core.victim import Fields, Victim, VictimDescription, find_rejected
 from malaprop.data.base import Dataset, draw
 from malaprop.data.matching import turn
 from malaprop.frame.records.store import read_outcomes
@@ -164,13 +164,13 @@ def _draw(folder: Path, data: Dataset, numbers: dict[Fields, int], wanted: int, 
     )
 
 
-def turn_of(about: About, data: Dataset) -> Turn:
+def turn_of(about: VictimDescription, data: Dataset) -> Turn:
     """Return for each label of the data its number at the victim; None where both number labels alike."""
     found = None if data.ordered else turn(data.name, data.labels, about.label_names, data.present)
     return None if found is None else tuple(found)
 
 
-def check_labels(found: Mapping[str, About], data: Dataset) -> None:
+def check_labels(found: Mapping[str, VictimDescription], data: Dataset) -> None:
     """Raise if the models do not score the same labels, or not those of the data."""
     known = {
         name: about.labels - (find_rejected(about.label_names) >= 0)  # which no text of the data has
@@ -200,7 +200,9 @@ class Verdicts:
     rejected: int = -1  # the label of rejecting a text, where it has one
 
     @classmethod
-    def of(cls, answers: Answers, asked: Sequence[int] | None, many: int, about: About, data: Dataset) -> Verdicts:
+    def of(
+        cls, answers: Answers, asked: Sequence[int] | None, many: int, about: VictimDescription, data: Dataset
+    ) -> Verdicts:
         """Order answers by the numbers of the texts; `asked` are those numbers, None for all texts."""
         labels = np.full(many, -1, np.int64)
         labels[slice(None) if asked is None else list(asked)] = answers.labels

@@ -15,7 +15,7 @@ from malaprop.papers.universal.cached_models import train_task
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
-    from malaprop.core.victim import About, Victim
+    from malaprop.core.victim import Victim, VictimDescription
     from malaprop.data.base import Dataset
     from malaprop.frame.tasks.task import Inputs, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
@@ -80,7 +80,7 @@ class TransferTasks:
 
     def inspect_tasks(self, models: Sequence[StudyModel]) -> list[Task]:
         """Return the tasks that load every model once and record its labels and capabilities, before any attack."""
-        from malaprop.core.victim import About
+        from malaprop.core.victim import VictimDescription
         from malaprop.frame.tasks.outputs import JsonFile, Several
         from malaprop.frame.tasks.task import Task
 
@@ -92,7 +92,7 @@ class TransferTasks:
                     name=f"looked/{_title(list(mine))}",
                     work=partial(self.inspect, mine, not made),
                     reads=self.read,
-                    output=Several({place: JsonFile(About) for place in mine}),
+                    output=Several({place: JsonFile(VictimDescription) for place in mine}),
                     holds=tuple(mine.values()),
                     **_give(group),
                 )
@@ -147,7 +147,7 @@ class TransferTasks:
     def check_models(self, places: Mapping[str, str], inputs: Inputs) -> Inputs:
         """Read the texts; raise before any attack if the models cannot be compared or attacked."""
         from malaprop.core.capability import check
-        from malaprop.core.victim import About
+        from malaprop.core.victim import VictimDescription
         from malaprop.papers.universal.sampled_successes import check_labels
 
         looked = {
@@ -155,7 +155,7 @@ class TransferTasks:
             for value in inputs.values()
             if isinstance(value, Mapping)
             for place, about in value.items()
-            if isinstance(about, About)
+            if isinstance(about, VictimDescription)
         }
         attack = self.attack
         for name, about in looked.items():
@@ -331,11 +331,11 @@ def _load(names: Sequence[str], context: WorkerContext, inputs: Inputs, data: Da
         raise type(error)(f"{names[0]}: {plain(error)}") from None
 
 
-def _inspect(victim: Victim, data: Dataset) -> About:
+def _inspect(victim: Victim, data: Dataset) -> VictimDescription:
     """Describe a victim; a function is asked about one text, as its number of labels is not known before."""
-    from malaprop.core.victim import About
+    from malaprop.core.victim import VictimDescription
 
-    found = About.of(victim)
+    found = VictimDescription.of(victim)
     if found.labels is not None:
         return found
     try:
@@ -366,14 +366,14 @@ def judge(
     root: Path, answers: Mapping[str, Answers], found: SampledTexts, data: Dataset, owners: Mapping[str, str]
 ) -> dict[str, Verdicts]:
     """Return the answers of each model with labels numbered as in the data, by model name."""
-    from malaprop.core.victim import About
+    from malaprop.core.victim import VictimDescription
     from malaprop.frame.tasks.outputs import read_json, value_file
     from malaprop.papers.universal.sampled_successes import Verdicts
 
     out = {}
     for name, place in name_folders(answers).items():
         asked = found.sources[owners[name]].own if name in owners else None
-        about = read_json(value_file(root / "looked" / place), About)
+        about = read_json(value_file(root / "looked" / place), VictimDescription)
         out[name] = Verdicts.of(answers[name], asked, len(found.texts), about, data)
     return out
 

@@ -15,8 +15,8 @@ from malaprop.core.gradient import CharLook, CharSeen, MixLook, MixSeen, SlotLoo
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, word_pattern
 from malaprop.models.gradients.backward import differentiable
-from malaprop.models.gradients.layout import ByParts, Laid
-from malaprop.models.gradients.tokens import TokenGradients, padded
+from malaprop.models.gradients.layout import ByParts, TokenLayout
+from malaprop.models.gradients.tokens import TokenGradients, pad_rows
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.pieces import runs
 from malaprop.models.tokens.vocab import OpenVocab, tokens
@@ -66,8 +66,8 @@ class CharGradients:
             return self.bounds or Bounds(rows=64, tokens=1 << 12, waste=0.3)
         return bounds_for(device, bytes_per_token=100_000)
 
-    def _batch(self, looks: list[CharLook], laid: list[Laid]) -> list[CharSeen]:
-        ids, lengths = padded([one.row for one in laid], 0, self.device)
+    def _batch(self, looks: list[CharLook], laid: list[TokenLayout]) -> list[CharSeen]:
+        ids, lengths = pad_rows([one.row for one in laid], 0, self.device)
         opened = torch.from_numpy(_opened(looks, laid, ids.shape[1])).to(self.device)
         with differentiable(self.model):
             found = flip_gains(
@@ -88,7 +88,7 @@ class CharGradients:
     def _seen(
         self,
         look: CharLook,
-        laid: Laid,
+        laid: TokenLayout,
         answer: Floats,
         values: Floats,
         at: Ints,
@@ -101,7 +101,7 @@ class CharGradients:
 
 
 def _opened(
-    looks: Sequence[CharLook], laid: Sequence[Laid], width: int
+    looks: Sequence[CharLook], laid: Sequence[TokenLayout], width: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     out = np.zeros((len(looks), width), np.bool_)
     for line, look, one in zip(out, looks, laid, strict=True):
@@ -139,7 +139,7 @@ class _Edits:
     """Edits of one text by number; words are put together when they are asked for."""
 
     look: CharLook
-    laid: Laid
+    laid: TokenLayout
     vocab: OpenVocab
     decoded: tuple[Ints, Ints, Ints, Ints]
 

@@ -13,8 +13,8 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.models.gradients.backward import differentiable, log_odds
-from malaprop.models.gradients.layout import Laid
-from malaprop.models.gradients.tokens import TokenGradients, caught_in, padded
+from malaprop.models.gradients.layout import TokenLayout
+from malaprop.models.gradients.tokens import TokenGradients, capture_embedding, pad_rows
 from malaprop.models.tokens.batches import batches, bounds_for
 from malaprop.zoo.gradients.character_edits import CharGradients
 
@@ -22,7 +22,7 @@ from malaprop.zoo.gradients.character_edits import CharGradients
 class WordSizes(NamedTuple):
     """One text, read once forward and once backward."""
 
-    laid: Laid
+    laid: TokenLayout
     sizes: Floats  # [slot]; -1 where the model does not read that far, or reads no token
     answer: Floats  # [label] probabilities
 
@@ -52,9 +52,9 @@ def word_sizes(gradients: TokenGradients, texts: Sequence[Text]) -> list[WordSiz
     return [one for one in out if one is not None]
 
 
-def _batch(gradients: TokenGradients, laid: list[Laid]) -> list[WordSizes]:
-    ids, lengths = padded([one.row for one in laid], gradients.pad, gradients.device)
-    with differentiable(gradients.module), caught_in(gradients.embedding) as caught:
+def _batch(gradients: TokenGradients, laid: list[TokenLayout]) -> list[WordSizes]:
+    ids, lengths = pad_rows([one.row for one in laid], gradients.pad, gradients.device)
+    with differentiable(gradients.module), capture_embedding(gradients.embedding) as caught:
         logits = gradients.forward(ids, lengths).float()
         (slope,) = torch.autograd.grad(log_odds(logits, logits.argmax(1)).sum(), caught[-1:])
     with torch.no_grad():
@@ -64,7 +64,7 @@ def _batch(gradients: TokenGradients, laid: list[Laid]) -> list[WordSizes]:
     return [WordSizes(one, _summed(one, row), answer) for one, row, answer in zip(laid, up_to, answers, strict=True)]
 
 
-def _summed(laid: Laid, up_to: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Floats:
+def _summed(laid: TokenLayout, up_to: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Floats:
     """Over the tokens of each slot, from sums up to each token."""
     some = laid.size > 0
     start = np.where(some, laid.start, 0)

@@ -18,7 +18,7 @@ from malaprop.core.settings import call
 from malaprop.core.text import Ints
 from malaprop.training.card import Card, stamp, write_card
 from malaprop.training.fit import Fitted, fit
-from malaprop.training.folder import appearing, check_target
+from malaprop.training.folder import check_target, write_folder
 from malaprop.training.schedule import ParameterGroup, Schedule, follow_budget
 from malaprop.training.seeds import RowOrder, reseed
 from malaprop.training.splits import Read
@@ -151,7 +151,7 @@ def pretrain(  # noqa: PLR0913 - users set them by name
     task = make_training_task(work, schedule, passes, steps=steps, minutes=minutes)
     fitted = fit(task, unfinished=unfinished, quiet=quiet, title=f"pre-training {kind}")
     card = _card(kind, how, work, texts, fitted, seed)
-    with appearing(target, "encoder") as made:
+    with write_folder(target, "encoder") as made:
         work.save(made, half=half)
         write_card(made, card)
     unfinished.clear()

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from toy import predict
 
 from malaprop.core.errors import SettingError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.core.text import Text, Words
 from malaprop.features.defending.certify import Certifier, bound, lower_bound, radius
 from malaprop.features.defending.ranmask import Masks, RanMask, share_touched
 from malaprop.features.defending.safer import Swaps
 from malaprop.features.defending.synonyms import Sets, make_sets
-from malaprop.frame.runs.wrap import defend
+from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.models.victims.strings import StringVictim
 
 VOCABULARY = ("a", "b", "c")
@@ -183,17 +183,17 @@ def test_copies_keep_as_many_words_as_they_say():
 def test_answers_are_shares_of_votes_that_hang_on_text_and_seed_alone():
     victim = StringVictim(call=predict)
     texts = [("a good film that is fine",), ("an awful thing",), ("nothing here",)]
-    whole = defend("ranmask:keep=0.5:samples=20", victim)
+    whole = defend_by_spec("ranmask:keep=0.5:samples=20", victim)
     answers = whole.predict(texts)
     assert np.allclose(answers.sum(1), 1)
     assert np.allclose(answers * 20, np.round(answers * 20), atol=1e-4)
-    assert (defend("ranmask:keep=0.5:samples=20", victim).predict(texts[1:2]) == answers[1:2]).all()
+    assert (defend_by_spec("ranmask:keep=0.5:samples=20", victim).predict(texts[1:2]) == answers[1:2]).all()
     assert answers[0, 1] > 0.5 > answers[1, 1]
     assert (whole.at(7).predict(texts) != answers).any()
 
 
 def test_certificates_of_a_victim():
-    examples = list(number([({"text": "a good film , great and fine , good great"}, 1), ({"text": "dull"}, 1)]))
+    examples = list(number_rows([({"text": "a good film , great and fine , good great"}, 1), ({"text": "dull"}, 1)]))
     noise = RanMask(keep=0.5).noise
     found = list(Certifier(samples=400, select=50).certify(StringVictim(call=predict), noise, examples))
     first, second = found
@@ -219,7 +219,7 @@ def test_certificates_of_a_victim():
 )
 def test_bad_settings(spec, said):
     with pytest.raises(SettingError, match=said):
-        defend(spec, StringVictim(call=predict))
+        defend_by_spec(spec, StringVictim(call=predict))
 
 
 def test_bad_alpha():
@@ -237,7 +237,7 @@ def test_a_certificate_speaks_of_the_plain_answers():
             return StringVictim.finish(self, begun)[:, ::-1]  # as wrong as can be
 
     plain, rounded = (kind(call=predict) for kind in (StringVictim, Rounded))
-    texts = list(number([({"text": "a good great film"}, 1), ({"text": "a bad awful film"}, 0)]))
+    texts = list(number_rows([({"text": "a good great film"}, 1), ({"text": "a bad awful film"}, 0)]))
     certifier = Certifier(samples=50, select=20)
     found = [list(certifier.certify(victim, Masks(keep=0.9), texts)) for victim in (plain, rounded)]
     assert found[0] == found[1]

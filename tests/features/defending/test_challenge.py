@@ -16,7 +16,7 @@ from toy import predict
 from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.attacks.goals.goal import Confident
 from malaprop.core.errors import SettingError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.core.text import Text, Words
 from malaprop.features.defending.certified_record import Certificate
 from malaprop.features.defending.certify import Certifier, radius
@@ -29,7 +29,7 @@ from malaprop.features.defending.synonyms import Sets
 from malaprop.frame.records.outcome import Outcome, Side
 from malaprop.frame.runs.defended import Counters
 from malaprop.frame.runs.make_attack import make_attack
-from malaprop.frame.runs.wrap import defend
+from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.models.victims.strings import StringVictim
 
 VOCABULARY = ("a", "b", "c")
@@ -98,7 +98,7 @@ def test_where_copies_are_few_all_are_asked_and_the_bound_is_the_chance():
         asked.update(texts)
         return predict(texts)
 
-    examples = list(number([({"text": "a good film and a fine one"}, 1)]))
+    examples = list(number_rows([({"text": "a good film and a fine one"}, 1)]))
     (found,) = Certifier(samples=40, select=5).certify(StringVictim(call=call), Masks(keep=0.3), examples)
     assert found.exact
     assert found.lower == found.hits / 21
@@ -132,7 +132,7 @@ def test_a_vote_is_by_as_many_copies_as_bound_a_certificate():
 def test_a_vote_that_few_copies_turn_by_chance_contradicts_nothing():
     """The text has its label by a hair: 30 copies are often wrong about it, 600 are not."""
     victim = StringVictim(call=lambda texts: [[0.2, 0.8] if "good" in text else [0.8, 0.2] for text in texts])
-    examples = list(number([({"text": f"good {n}"}, 1) for n in range(20)]))
+    examples = list(number_rows([({"text": f"good {n}"}, 1) for n in range(20)]))
     line = Certificate(id="", label=1, prediction=1, hits=30, lower=0.9, words=2, changeable=None, radius=1)
     lines = [replace(line, id=example.id) for example in examples]
 
@@ -147,7 +147,7 @@ def test_a_vote_that_few_copies_turn_by_chance_contradicts_nothing():
 
 def wrong_certificates(texts):
     """Of texts of which the vote hangs on every word: each is said to stand any change."""
-    examples = list(number([({"text": text}, 1) for text in texts]))
+    examples = list(number_rows([({"text": text}, 1) for text in texts]))
     noise, certifier = Masks(keep=0.4), Certifier(samples=60, select=20)
     lines = list(certifier.certify(StringVictim(call=predict), noise, examples))
     return examples, noise, certifier, [replace(line, radius=line.words) for line in lines]
@@ -163,7 +163,7 @@ def test_a_wrong_certificate_is_found_and_right_ones_are_not():
     lines = list(certifier.certify(victim, noise, examples))
     found = challenge(certifier, victim, noise, examples, lines, 30)
     assert (found.texts, found.tries, found.contradicted) == (2, 30, 0)
-    more = [*examples, *number([({"text": "bad awful dull bad awful dull"}, 0)])]
+    more = [*examples, *number_rows([({"text": "bad awful dull bad awful dull"}, 0)])]
     found = challenge(certifier, victim, noise, more, wrong, 40)
     assert found.flipped >= found.contradicted > 10
     assert challenge(certifier, victim, noise, examples, [replace(line, radius=0) for line in lines], 9).tries == 0
@@ -209,4 +209,4 @@ def test_attacks_stay_inside_what_certificates_speak_of(monkeypatch):
 @pytest.mark.parametrize("delete", [0, 1, 1.5])
 def test_a_chance_that_is_none(delete):
     with pytest.raises(SettingError, match=f"above 0 and below 1, got {delete}"):
-        defend(f"randel:delete={delete}", toy.victim())
+        defend_by_spec(f"randel:delete={delete}", toy.victim())

@@ -31,8 +31,8 @@ from malaprop.frame.records.outcome import REJECTS
 from malaprop.frame.records.summary import Summary
 from malaprop.frame.runs.defended import Defended, cut_up
 from malaprop.frame.runs.local import run
-from malaprop.frame.runs.pregenerated import Premade
-from malaprop.frame.runs.wrap import defend
+from malaprop.frame.runs.pregenerated import PregeneratedExamples
+from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.frame.study.commands import find_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
@@ -91,7 +91,7 @@ def guarded(monkeypatch):
     """The toy victim, which rejects texts with the word nice."""
     found = Detector(card=CARD, suspicion=Nice(), learnt=Learnt(), state="1")
     monkeypatch.setattr("malaprop.features.defending.detect.read_detector", lambda _: found)
-    return defend("detect:any", toy.victim())
+    return defend_by_spec("detect:any", toy.victim())
 
 
 def test_rejected_is_no_success_whatever_the_goal():
@@ -140,7 +140,7 @@ def test_around_a_victim_that_rejects_there_is_one_rejection(guarded, monkeypatc
     film = Detector(card=CARD, suspicion=Nice("film"), learnt=Learnt(), state="2")
     read = {"any": guarded.method._open(guarded.victim), "film": film}
     monkeypatch.setattr("malaprop.features.defending.detect.read_detector", lambda folder: read[folder.name])
-    both = defend("detect:film", guarded)
+    both = defend_by_spec("detect:film", guarded)
     texts = [("a good story",), ("a nice story",), ("a good film",), ("a nice film",)]
     found, own = both.predict(texts), toy.victim().predict(texts)
     assert both.label_names == ("no", "yes", REJECTED)
@@ -159,7 +159,7 @@ def test_passes_of_the_model_are_counted_as_they_are_made(monkeypatch, neighbour
         learnt = suspicion.learn(toy.victim(), lessons)
         found = Detector(card=replace(CARD, method=method), suspicion=suspicion, learnt=learnt)
         monkeypatch.setattr("malaprop.features.defending.detect.read_detector", lambda _, found=found: found)
-        whole = defend("detect:any", toy.victim(asked))
+        whole = defend_by_spec("detect:any", toy.victim(asked))
         whole.predict(texts)
         assert count_passes(whole) == round(len(asked.texts) / len(texts), 2) >= 2, method
 
@@ -186,7 +186,7 @@ def test_a_text_itself_is_asked_once_whatever_detectors_look_at(exact, monkeypat
         suspicion = parse_method(method)
         found = Detector(card=CARD, suspicion=suspicion, learnt=suspicion.learn(bert, lessons))
         monkeypatch.setattr("malaprop.features.defending.detect.read_detector", lambda _, found=found: found)
-        whole = defend("detect:any", victim)
+        whole = defend_by_spec("detect:any", victim)
         passes.clear()
         answers = whole._answered(texts, exact=exact)
         assert sum(passes) / len(texts) == count_passes(whole) == times, method
@@ -221,7 +221,7 @@ def test_a_made_sample_that_is_rejected_is_no_harm(guarded, monkeypatch):
     monkeypatch.setattr("malaprop.features.defending.evaluation_columns.open_defence", lambda *_: guarded)
     rows = {"a nice film": 0, "a good film": 0, "a bad film": 0}
     made = [Example(id=text, fields={"text": text}, label=label) for text, label in rows.items()]
-    premade = Premade(examples=tuple(made), source="")
+    premade = PregeneratedExamples(examples=tuple(made), source="")
     (found,) = answer(None, "detect:any", None, {"premade": premade})
     assert found.answers == (0, 1, 0)
     assert premade.count_right(found.answers).hits == 2
@@ -261,7 +261,7 @@ def test_an_attack_that_sees_the_detector_goes_round_it(monkeypatch):
 
     from malaprop.frame.runs.victims import victim
 
-    made = defend("detect:any", victim(score))
+    made = defend_by_spec("detect:any", victim(score))
     example = [Example(id="1", fields={"text": "good"}, label=1)]
     both = toy.listed({"good": ("nice", "poor")})
     (ended,) = run(both, made, example)
@@ -422,7 +422,7 @@ def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_pat
     assert made.card.held_out == 15
     assert made.card.auc > 0.5
     made.write(tmp_path / "d")
-    guarded = defend(f"detect:{tmp_path / 'd'}", victim)
+    guarded = defend_by_spec(f"detect:{tmp_path / 'd'}", victim)
     asked = list(texts.values())[:9]
     expected = made.judge(victim, cut_up(asked), exact=True)
     table = guarded.predict(asked)

@@ -14,7 +14,7 @@ from malaprop.core.errors import SettingError
 from malaprop.features.defending import purify, spellcheck
 from malaprop.features.defending.purify import Purify
 from malaprop.features.defending.spellcheck import Speller, is_one_edit, make_plain, strip_unseen
-from malaprop.frame.runs.wrap import defend
+from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.models.victims.strings import StringVictim
 
 COMMON = ("the", "film", "movie", "terrible", "wonderful", "great", "good", "3d", "from", "form")
@@ -80,7 +80,7 @@ def count_terrible(texts: list[str]) -> Any:
 
 def test_a_victim_reads_the_restored_text_on_both_roads() -> None:
     inner = StringVictim(call=count_terrible, name="counts")
-    victim: Any = defend("purify:spell:context=false", inner)
+    victim: Any = defend_by_spec("purify:spell:context=false", inner)
     assert victim.name == "purify:context=False(counts)"
     assert victim.predict(["a terribel film"]).argmax() == 0
     assert inner.predict(["a terribel film"]).argmax() == 1
@@ -211,11 +211,11 @@ class Refilling:
 def test_refilled_copies_vote_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purify, "_masked_lm", lambda *_: Refilling())
     inner = StringVictim(call=count_terrible, name="counts")
-    victim: Any = defend("purify:mlm:share=0.5:copies=6:vote=majority", inner)
+    victim: Any = defend_by_spec("purify:mlm:share=0.5:copies=6:vote=majority", inner)
     text = "a terrible film it is"
     assert victim.predict([text]).tolist() == victim.predict(["other words", text]).tolist()[1:]
     assert 0 < victim.predict([text])[0, 0] < 1  # the word is hidden in some of the copies
-    whole: Any = defend("purify:mlm:share=1:copies=3", inner)
+    whole: Any = defend_by_spec("purify:mlm:share=1:copies=3", inner)
     assert whole.predict([text]).argmax() == 1
     assert victim.predict([""]).shape == (1, 2)
 
@@ -223,4 +223,4 @@ def test_refilled_copies_vote_and_the_seed_decides(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("wrong", ["purify:by=magic", "purify:mlm:copies=0", "purify:mlm:share=0", "purify:words"])
 def test_settings_that_cannot_be_are_refused(wrong: str) -> None:
     with pytest.raises(SettingError):
-        defend(wrong, StringVictim(call=count_terrible))
+        defend_by_spec(wrong, StringVictim(call=count_terrible))

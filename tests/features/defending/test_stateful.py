@@ -17,7 +17,7 @@ from malaprop.features.defending.querymemory import QueryMemory
 from malaprop.frame.runs.local import run
 from malaprop.frame.runs.make_attack import make_attack
 from malaprop.frame.runs.victims import victim
-from malaprop.frame.runs.wrap import defend, remembers_queries
+from malaprop.frame.runs.wrap import defend_by_spec, remembers_queries
 
 pytestmark = pytest.mark.usefixtures("tiny_assets")
 NAMES = ("negative", "positive")
@@ -41,7 +41,7 @@ def by_words(weights: dict[str, float]):
 
 def service(weights, limit: int = 4):
     inner, seen = by_words(weights)
-    return defend(f"stateful:limit={limit}", inner), seen
+    return defend_by_spec(f"stateful:limit={limit}", inner), seen
 
 
 LINEAR = dict.fromkeys(WORDS, 1.0) | {f"{word}{n}": 1.0 - n for word in WORDS for n in range(1, 4)}
@@ -81,7 +81,7 @@ def test_outcomes_are_the_same_at_any_width(kind):
     rows = toy.some_examples(16)
     inner = victim(toy.predict)
     inner.label_names = NAMES
-    target = defend("stateful:limit=3", inner)
+    target = defend_by_spec("stateful:limit=3", inner)
     target = {
         "plain": target,
         "surrogate": ThroughSurrogate(defended=target, own=inner),
@@ -101,7 +101,7 @@ def test_a_function_without_names_has_numbers_or_takes_the_names_of_the_data():
     from malaprop.data.matching import names_of
     from malaprop.frame.runs.victims import name_labels
 
-    bare = defend("stateful", victim(toy.predict))
+    bare = defend_by_spec("stateful", victim(toy.predict))
     assert bare.label_names == ("0", "1", REJECTED)
     assert names_of(bare) == ()
     name_labels(bare, NAMES)
@@ -112,14 +112,14 @@ def test_a_function_without_names_has_numbers_or_takes_the_names_of_the_data():
 def test_a_model_that_rejects_texts_itself_keeps_its_label():
     inner, _ = by_words(LINEAR)
     inner.label_names = ("positive", REJECTED)
-    made = defend("stateful", inner)
+    made = defend_by_spec("stateful", inner)
     assert made.label_names == ("positive", REJECTED)
     assert made.predict(["gripping"]).shape == (1, 2)
 
 
 def test_answers_are_the_models_where_nothing_was_asked_before():
     inner = small_victims.words()
-    made = defend("stateful", inner)
+    made = defend_by_spec("stateful", inner)
     texts = ["the good film", "a bad one"]
     np.testing.assert_allclose(made.predict(texts)[:, :-1], inner.predict(texts), atol=1e-6)
     assert not made.predict(texts)[:, -1].any()
@@ -128,13 +128,13 @@ def test_answers_are_the_models_where_nothing_was_asked_before():
 @pytest.mark.parametrize("spec", ["fuse(stateful)", "stateful(stateful)", "purify:spell(stateful:limit=2)"])
 def test_it_stands_outermost(spec):
     with pytest.raises(SettingError, match="stateful must be the outermost"):
-        defend(spec, small_victims.words())
+        defend_by_spec(spec, small_victims.words())
 
 
 @pytest.mark.parametrize("wrong", ["stateful:limit=0", "stateful:limit=-1", "stateful:most=3"])
 def test_bad_settings_are_one_line(wrong):
     with pytest.raises(SettingError) as said:
-        defend(wrong, small_victims.words())
+        defend_by_spec(wrong, small_victims.words())
     assert "\n" not in str(said.value)
 
 
@@ -148,7 +148,7 @@ def test_what_remembers_is_known_by_its_name():
 @pytest.mark.parametrize("text", ["wit", "", "\N{GRINNING FACE}", "wit wit"])
 def test_tiny_texts_end_in_an_outcome(text):
     inner, _ = by_words(LINEAR)
-    target = defend("stateful:limit=1", inner)
+    target = defend_by_spec("stateful:limit=1", inner)
     for one in (target, ThroughSurrogate(defended=target, own=inner), ThroughDisguise(defended=target)):
         assert attack_text(one, text).status in ("failed", "success", "skipped", "error")
 
@@ -162,7 +162,7 @@ def test_a_victim_that_raises_on_a_text_costs_that_text_alone():
     inner = victim(predict)
     inner.label_names = NAMES
     rows = toy.examples([TEXT, f"poison {TEXT}", TEXT.upper()], label=1)
-    for target in (defend("stateful", inner), ThroughDisguise(defended=defend("stateful", inner))):
+    for target in (defend_by_spec("stateful", inner), ThroughDisguise(defended=defend_by_spec("stateful", inner))):
         assert [one.status for one in toy.attack_all(toy.listed(TABLE), rows, target)] == ["failed", "error", "failed"]
 
 
@@ -241,7 +241,7 @@ def test_the_worst_of_several_runs_is_taken_text_by_text():
 
 
 def test_real_recipes_meet_it():
-    target = defend("stateful:limit=2", small_victims.words())
+    target = defend_by_spec("stateful:limit=2", small_victims.words())
     rows = toy.examples(["the good film , a bad one", "well made and not so dull great movie"], label=0)
     for name in ("pwws", "deepwordbug"):
         assert len(list(run(make_attack(name, {}), target, rows))) == 2

@@ -41,8 +41,8 @@ from malaprop.frame.records.intervals import Gain
 from malaprop.frame.runs.defended import Defended
 from malaprop.frame.runs.folder import run_to_folder
 from malaprop.frame.runs.local import run
-from malaprop.frame.runs.pregenerated import from_outcomes, read_premade
-from malaprop.frame.runs.wrap import defend, draws_at_random
+from malaprop.frame.runs.pregenerated import from_outcomes, read_pregenerated
+from malaprop.frame.runs.wrap import defend_by_spec, draws_at_random
 
 TEXTS = [
     "a good film",
@@ -207,10 +207,12 @@ def test_a_defence_that_draws_nothing_shows_the_plain_attack_all_of_it():
 def test_passes_are_the_same_however_texts_are_shared_out():
     """Of one defence around another they multiply."""
     texts = [(text,) for text in TEXTS]
-    whole = defend("ranmask:keep=0.5:samples=4(x)", find=lambda _: defend("ranmask:samples=3", toy.victim()))
+    whole = defend_by_spec(
+        "ranmask:keep=0.5:samples=4(x)", find=lambda _: defend_by_spec("ranmask:samples=3", toy.victim())
+    )
     whole.predict(texts)
     assert count_passes(whole) == 12
-    parts = defend("fuse:samples=2", toy.victim()), defend("fuse:samples=2", toy.victim())
+    parts = defend_by_spec("fuse:samples=2", toy.victim()), defend_by_spec("fuse:samples=2", toy.victim())
     parts[0].predict(texts)
     for text in texts:
         parts[1].predict([text])
@@ -272,20 +274,20 @@ def test_errors_are_in_no_rate():
 def test_made_samples_from_a_run_a_file_of_outcomes_and_a_dataset(tmp_path):
     outcomes = run_to_folder(ATTACK, toy.victim(), data(), tmp_path / "run")
     broken = [o for o in outcomes if o.status == "success"]
-    folder, file = read_premade(tmp_path / "run"), read_premade(tmp_path / "run" / "outcomes.jsonl")
+    folder, file = read_pregenerated(tmp_path / "run"), read_pregenerated(tmp_path / "run" / "outcomes.jsonl")
     assert len(folder.examples) == len(file.examples) == len(broken) > 0
     assert folder.accuracy(toy.victim()).hits == 0
     assert "toy against toy" in folder.source
     (tmp_path / "made.csv").write_text("text,label\ngood film,1\nbad film,0\n")
-    assert read_premade(tmp_path / "made.csv").accuracy(toy.victim()).hits == 2
+    assert read_pregenerated(tmp_path / "made.csv").accuracy(toy.victim()).hits == 2
 
 
 def test_nothing_made_is_said(tmp_path):
     with pytest.raises(DataError, match="no run folder"):
-        read_premade(tmp_path / "nowhere.csv")
+        read_pregenerated(tmp_path / "nowhere.csv")
     run_to_folder(toy.listed({"x": ("y",)}), toy.victim(), data(), tmp_path / "run")
     with pytest.raises(DataError, match="no adversarial text"):
-        read_premade(tmp_path / "run")
+        read_pregenerated(tmp_path / "run")
     assert from_outcomes([], "x").accuracy(toy.victim()).total == 0
 
 

@@ -10,7 +10,13 @@ from small_attentive import saved
 
 from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
-from malaprop.features.explain.attention import measure_pair, measure_received, over_texts, same_slots, sight
+from malaprop.features.explain.attention import (
+    average_over_texts,
+    compare_texts,
+    measure_pair,
+    measure_received,
+    same_slots,
+)
 from malaprop.features.explain.variation import mean, measure_movement, spread
 from malaprop.frame.runs.load_victim import load
 
@@ -62,7 +68,7 @@ def test_models_over_texts(tmp_path, name, layers):
     victim, table = load(saved(tmp_path / "m", name)), Words()
     texts = [Text.of(string, table, n) for n, string in enumerate(["a good film and a dog", "the man is not asleep"])]
     pairs = [(text, text.put(1, "one")) for text in texts]
-    found = over_texts(victim, pairs, "mine")
+    found = average_over_texts(victim, pairs, "mine")
     assert (found.texts, len(found.layers), found.pooled.n) == (2, layers, 2)
     assert found.layers[0].elsewhere.value == pytest.approx(0)
     assert found.layers[1].elsewhere.value > 0.001
@@ -79,7 +85,7 @@ def test_models_over_texts(tmp_path, name, layers):
 def test_a_sight_holds_what_figures_show(tmp_path):
     victim, table = load(saved(tmp_path / "m", "Transformer-3")), Words()
     text = Text.of("a good film", table)
-    found = sight(victim, text, text.put(1, "bad"), ("yes", "no"))
+    found = compare_texts(victim, text, text.put(1, "bad"), ("yes", "no"))
     assert (found.before, found.after, found.changed) == (("a", "good", "film"), ("a", "bad", "film"), (1,))
     assert [layer for layer, _, _ in found.maps] == [1, 3]
     assert all(

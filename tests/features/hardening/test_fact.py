@@ -12,7 +12,7 @@ import toy
 
 from malaprop.cli.main import main
 from malaprop.core.errors import CapabilityError, SettingError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.features.hardening.added_rows import append_rows
 from malaprop.papers.firebert.fact import Fact
 from malaprop.training.card import read_card
@@ -32,7 +32,7 @@ def _small(tiny_assets, monkeypatch):
 
 def data(many: int = 60) -> Splits:
     texts = [f"the {('good', 'bad')[i % 2]} {('film', 'movie', 'fine')[i % 3]} {i % 7}" for i in range(many)]
-    rows = tuple(number(({"text": text}, i % 2) for i, text in enumerate(texts)))
+    rows = tuple(number_rows(({"text": text}, i % 2) for i, text in enumerate(texts)))
     return Splits("rows", rows, rows[:20], rows[:20], ("bad", "good"), "rows", own=False)
 
 
@@ -82,7 +82,7 @@ def test_a_text_that_cannot_be_switched_stands_alone():
     made = job()
     batch = a_batch(made, (0,))
     assert append_rows(batch, [[5, 6, 7, 8, 9, 10, 11]], np.asarray([0]), 0).ids.shape == (2, 7)
-    hook = Fact(words=1).hooks(made, data()._replace(train=tuple(number([({"text": "the of"}, 0)])))).batch
+    hook = Fact(words=1).hooks(made, data()._replace(train=tuple(number_rows([({"text": "the of"}, 0)])))).batch
     assert hook(batch) is batch
     assert hook.counters.fallbacks == 1
 

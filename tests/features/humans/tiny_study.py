@@ -13,8 +13,8 @@ from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.sources import System
 from malaprop.features.humans.study import Facts, Rater, connect, create, transaction
 from malaprop.frame.records import Outcome, Run, Side, Status, Writer
-from malaprop.papers.natural.record import FINDS, Find, NaturalRecord
-from malaprop.papers.natural.text_record import TURNS, SentenceTurn
+from malaprop.papers.natural.record import FINDS, ImageResult, NaturalRecord
+from malaprop.papers.natural.text_record import TURNS, SentenceResult
 
 LABELS = ("negative", "positive")
 TEXTS = tuple(f"the {name} was {'good' if n % 2 else 'poor'} from start to end" for n, name in enumerate(
@@ -91,9 +91,9 @@ def shade(level: int) -> str:
 def write_finds(folder: Path, victim: str, step: int, *, fgsm: int = 0, many: int = 6, broken: str = "") -> Path:
     """A natural run on images: greys that an adversary makes lighter by `step`; and by `fgsm` beside it."""
 
-    def finds(step: int) -> list[Find]:
+    def finds(step: int) -> list[ImageResult]:
         return [
-            Find(
+            ImageResult(
                 id=str(n), status="success", label=n % 3, prediction=n % 3, changed=5, distance=1.0,
                 original=shade(20 * n), adversary=broken or shade(20 * n + step),
             )
@@ -114,7 +114,7 @@ def write_turns(folder: Path, victim: str, word: str, many: int = 6) -> Path:
         for n in range(many):
             fields = {"premise": f"man {n} is outside", "hypothesis": f"man {n} sleeps"}
             writer.add(
-                SentenceTurn(
+                SentenceResult(
                     id=str(n), status="success", label=("neutral", "entailment")[n % 2], answer="neutral",
                     fields=fields, field="hypothesis", adversary=f"man {n} {word}", changed="entailment",
                 )

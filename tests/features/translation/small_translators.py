@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.core.score import Floats
 from malaprop.data.base import Dataset
 from malaprop.features.translation.models.translator import Hint
@@ -80,5 +80,5 @@ class Toy:
 
 
 def pairs(rows: Sequence[tuple[str, str]] = PAIRS, name: str = "toy") -> Dataset:
-    made = number((({"source": s, "target": t}, 0) for s, t in rows), ("source",))
+    made = number_rows((({"source": s, "target": t}, 0) for s, t in rows), ("source",))
     return Dataset(name=name, examples=tuple(made), labels=(), fields=("source", "target"))

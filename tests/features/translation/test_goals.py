@@ -11,12 +11,12 @@ from malaprop.features.translation.attacks.goals import (
     KeywordAppears,
     NonOverlap,
     Probe,
-    Seen,
+    TranslatedSource,
     probe,
     stands_in,
 )
 
-FIRST = Seen("the cat runs", "der Katze rennt.", "der Katze rennt.")
+FIRST = TranslatedSource("the cat runs", "der Katze rennt.", "der Katze rennt.")
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_a_translation_disappears():
     assert not goal.pointless(FIRST)
     assert goal.holds("Cat")
     assert not goal.holds("runs")
-    assert goal.met(Seen("a cat runs", "ein Tier rennt", ""), FIRST)
-    assert not goal.met(Seen("a dog runs", "ein Hund rennt", ""), FIRST)
-    assert "does not hold" in goal.pointless(Seen("a dog", "Katze", ""))
-    assert "does not stand" in goal.pointless(Seen("a cat", "Hund", ""))
+    assert goal.met(TranslatedSource("a cat runs", "ein Tier rennt", ""), FIRST)
+    assert not goal.met(TranslatedSource("a dog runs", "ein Hund rennt", ""), FIRST)
+    assert "does not hold" in goal.pointless(TranslatedSource("a dog", "Katze", ""))
+    assert "does not stand" in goal.pointless(TranslatedSource("a cat", "Hund", ""))
     with pytest.raises(SettingError, match="no word for"):
         Disappears(word="cat").ready(lambda texts: ["..." for _ in texts])
 
@@ -87,8 +87,8 @@ def test_a_translation_disappears():
 def test_probes_by_name():
     found = probe("mine:long", lambda spec: lambda source, output: len(output) > len(source))
     assert isinstance(found, Probe)
-    assert found.met(Seen("a", "bcd", ""), FIRST)
-    assert not found.met(Seen("abc", "b", ""), FIRST)
+    assert found.met(TranslatedSource("a", "bcd", ""), FIRST)
+    assert not found.met(TranslatedSource("abc", "b", ""), FIRST)
     assert isinstance(probe("word-appears:Hund", str), KeywordAppears)
     assert probe("translation-disappears:man, Mann", str) == Disappears(word="man", translation="Mann")
 

@@ -9,10 +9,10 @@ import pytest
 from malaprop.core.errors import RecordError
 from malaprop.features.translation.record import (
     Bleu,
+    TranslationExample,
     TranslationMap,
     TranslationRecord,
     TranslationRun,
-    TranslationSight,
 )
 from malaprop.features.translation.report import headline, translations
 from malaprop.frame.records.kinds import find
@@ -34,7 +34,7 @@ STUDY = TranslationRecord(
             changed_words=1.5,
         ),
     ),
-    sights=(TranslationSight(attack="k", victim="nmt", before=MAP, after=MAP, changed=(1,)),),
+    sights=(TranslationExample(attack="k", victim="nmt", before=MAP, after=MAP, changed=(1,)),),
 )
 
 

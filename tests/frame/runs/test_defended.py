@@ -23,7 +23,7 @@ from malaprop.features.defending.votes import poll
 from malaprop.frame.runs.defended import Counters, Defended
 from malaprop.frame.runs.victims import WRAPPERS, behind
 from malaprop.frame.runs.victims import victim as open_victim
-from malaprop.frame.runs.wrap import defend, method, parse, read_defence_file
+from malaprop.frame.runs.wrap import defend_by_spec, method, parse, read_defence_file
 from malaprop.papers.firebert.five import Five
 from malaprop.papers.firebert.fuse import Fuse
 from malaprop.papers.firebert.switch import Switch
@@ -113,7 +113,7 @@ def test_without_noise_five_is_the_victim(make):
 @pytest.mark.parametrize("make", [words, bert])
 @pytest.mark.parametrize("kind", ["five:noise=1:samples=4:words=2", "fuse:samples=4"])
 def test_no_batch_and_no_road_changes_an_answer(make, kind):
-    made = defend(kind, make())
+    made = defend_by_spec(kind, make())
     together = made.predict(TEXTS)
     assert np.concatenate([made.predict([text]) for text in TEXTS]) == pytest.approx(together, abs=1e-5)
     assert made.predict(TEXTS[::-1])[::-1] == pytest.approx(together, abs=1e-5)
@@ -125,9 +125,9 @@ def test_pairs_are_perturbed_in_the_last_field_and_read_alike_by_both_roads():
     victim = bert()
     pairs = [("the good film .", "bad film"), ("awful", "the great good film"), ("good", "the")]
     plain = victim.predict(pairs)
-    assert defend("five:noise=0:samples=2", victim).predict(pairs) == pytest.approx(plain, abs=1e-5)
+    assert defend_by_spec("five:noise=0:samples=2", victim).predict(pairs) == pytest.approx(plain, abs=1e-5)
     for spec in ("five:noise=1:samples=3:words=2", "fuse:samples=3"):
-        made = defend(spec, victim)
+        made = defend_by_spec(spec, victim)
         table = Words()
         fields = [{"premise": one, "hypothesis": two} for one, two in pairs]
         pool = Pool([Variants.itself(Text.of(f, table, i)) for i, f in enumerate(fields)])
@@ -138,7 +138,7 @@ def test_pairs_are_perturbed_in_the_last_field_and_read_alike_by_both_roads():
 @pytest.mark.parametrize("spec", ["five", "fuse"])
 def test_a_model_of_pairs_is_not_asked_about_single_texts(spec):
     with pytest.raises(VictimError, match="reads a premise and a hypothesis; give data with both"):
-        defend(spec, replace(words(), pairs=True)).predict(TEXTS)
+        defend_by_spec(spec, replace(words(), pairs=True)).predict(TEXTS)
 
 
 def test_what_does_not_fit_in_memory_is_said(monkeypatch):
@@ -149,7 +149,7 @@ def test_what_does_not_fit_in_memory_is_said(monkeypatch):
 
     monkeypatch.setattr("malaprop.papers.firebert.five.gaussian", full)
     with pytest.raises(VictimError, match="take fewer samples"):
-        defend("five", words()).predict([("good",)])
+        defend_by_spec("five", words()).predict([("good",)])
 
 
 def test_noise_is_on_all_chosen_words_at_once(monkeypatch):
@@ -197,7 +197,8 @@ def test_attacks_on_a_defended_victim_do_not_depend_on_the_width(spec):
     rows = toy.some_examples(12)
     attack = toy.listed()
     alone, together = (
-        toy.attack_all(attack, rows, defend(spec, toy.victim()), width=width, services=None) for width in (1, 16)
+        toy.attack_all(attack, rows, defend_by_spec(spec, toy.victim()), width=width, services=None)
+        for width in (1, 16)
     )
     assert [(o.status, o.adversarial and o.adversarial.fields) for o in alone] == [
         (o.status, o.adversarial and o.adversarial.fields) for o in together
@@ -225,7 +226,7 @@ def test_attacks_on_a_defended_victim_do_not_depend_on_the_width(spec):
 )
 def test_what_cannot_be_typed(spec, said):
     with pytest.raises(SettingError, match=said):
-        defend(spec, toy.victim())
+        defend_by_spec(spec, toy.victim())
 
 
 def test_specs_nest_and_name_what_stands_inside():
@@ -233,9 +234,9 @@ def test_specs_nest_and_name_what_stands_inside():
     assert [layer.name for layer in found.layers] == ["five", "fuse"]
     assert found.inner == "models/mine"
     assert parse("none") == ((), "")
-    assert defend("none", victim := toy.victim()) is victim
+    assert defend_by_spec("none", victim := toy.victim()) is victim
     inside = words()
-    made = defend("five:imdb:seed=4(mine)", find=lambda name: {"mine": inside}[name])
+    made = defend_by_spec("five:imdb:seed=4(mine)", find=lambda name: {"mine": inside}[name])
     assert made.victim is inside
     assert made.method == Five(words=1, noise=2.3, samples=10, vote="probabilities")
     assert made.name == "five:noise=2.3:samples=10:vote=probabilities:seed=4(small)"
@@ -340,10 +341,10 @@ def test_a_missing_file_of_defences_is_said(tmp_path):
         open_victim(str(tmp_path / "victim.toml"))
 
 
-@pytest.mark.parametrize("inside", [toy.victim, lambda: defend("five", words())])
+@pytest.mark.parametrize("inside", [toy.victim, lambda: defend_by_spec("five", words())])
 def test_five_wants_vectors_and_says_so_before_any_text(inside):
     with pytest.raises(CapabilityError, match="use fuse"):
-        defend("five", inside())
+        defend_by_spec("five", inside())
 
 
 @pytest.mark.parametrize("name", ["fuse", "five"])

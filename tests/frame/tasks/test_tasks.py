@@ -18,7 +18,7 @@ from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.study.agreement import lock
 from malaprop.frame.tasks.events import LOG, Log, PieceWritten, TaskEnded, TaskNote, WorkerLost
-from malaprop.frame.tasks.executor import Execution, find_wanted
+from malaprop.frame.tasks.executor import Execution, find_unfinished
 from malaprop.frame.tasks.outputs import JsonFile, RunFolder, read_skipped
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place
@@ -58,7 +58,7 @@ def test_everything_is_done_once(calm):
     assert files["sum.json"] == b'{\n "value": 83\n}'
     assert read_skipped(root / "impossible").reason == "shows no gradient"
     assert read_skipped(root / "behind it").reason == "shows no gradient"
-    assert find_wanted(plan(), root) == {}
+    assert find_unfinished(plan(), root) == {}
     log = (root / LOG).read_text()
     assert log.count('"ended": "done"') == 4
     assert '"task": "impossible", "ended": "skipped"' in log
@@ -139,14 +139,14 @@ def test_a_failure_takes_what_stands_behind_it_and_nothing_else(tmp_path):
         assert "a column is missing" in str(failed["behind"])
         assert (tmp_path / "sum.json").is_file()
         assert {one.task for one in heard if isinstance(one, TaskEnded) and one.how == "failed"} == {"bad"}
-    assert set(find_wanted(plan(bad, behind), tmp_path)) == {"bad", "behind"}
+    assert set(find_unfinished(plan(bad, behind), tmp_path)) == {"bad", "behind"}
 
 
 def test_an_optional_task_costs_its_row_alone_and_is_tried_again(tmp_path):
     bad = Task(name="bad", work=toy_tasks.broken, output=RunFolder(), optional=True)
     assert execute(tmp_path, None, bad) == {}
     assert read_skipped(tmp_path / "bad").reason == "a column is missing"
-    assert set(find_wanted(plan(bad), tmp_path)) == {"bad"}
+    assert set(find_unfinished(plan(bad), tmp_path)) == {"bad"}
 
 
 def test_a_task_that_kills_its_worker_is_given_up(tmp_path):
@@ -167,7 +167,7 @@ def test_what_cannot_be_sent_says_so(tmp_path):
 
 def test_an_end_that_is_there_wants_nothing_before_it(tmp_path):
     (tmp_path / "sum.json").write_text('{"value": 83}\n')
-    assert set(find_wanted(plan(), tmp_path)) == {"impossible", "behind it"}
+    assert set(find_unfinished(plan(), tmp_path)) == {"impossible", "behind it"}
 
 
 def test_a_second_driver_is_refused(tmp_path):

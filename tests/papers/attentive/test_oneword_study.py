@@ -114,9 +114,9 @@ def test_the_record_comes_back_from_disk_as_it_was(root):
 
 
 def test_quality_is_measured_of_the_texts_on_disk(root, monkeypatch):
-    from malaprop.engine.service import Batched
+    from malaprop.engine.service import FunctionService
 
-    services = {"encoder": Batched(toy.encode), "language-model": Batched(toy.perplexity)}
+    services = {"encoder": FunctionService(toy.encode), "language-model": FunctionService(toy.perplexity)}
     monkeypatch.setattr("malaprop.papers.attentive.oneword.shared", lambda: services)
     study = made(root, quality=lambda outcomes: measure_quality(outcomes, ("similarity", "perplexity")))
     taken = study.cell("m", "gs-ec").measures
@@ -130,9 +130,11 @@ def test_quality_is_measured_of_the_texts_on_disk(root, monkeypatch):
 
 
 def test_quality_of_a_pair_is_that_of_what_may_change(monkeypatch):
-    from malaprop.engine.service import Batched
+    from malaprop.engine.service import FunctionService
 
-    monkeypatch.setattr("malaprop.papers.attentive.oneword.shared", lambda: {"language-model": Batched(toy.perplexity)})
+    monkeypatch.setattr(
+        "malaprop.papers.attentive.oneword.shared", lambda: {"language-model": FunctionService(toy.perplexity)}
+    )
     before = Side({"premise": "a long premise that stays", "hypothesis": "it rains"}, 1, (0.1, 0.9))
     after = Side({"premise": "a long premise that stays", "hypothesis": "it pours"}, 0, (0.9, 0.1))
     pair = Outcome(id="p", status="success", label=1, original=before, adversarial=after, queries=Queries(1, 1, 1))

@@ -180,8 +180,10 @@ def test_attention_is_read_model_by_model(tmp_path):
     assert row(tmp_path, "S6").why.endswith("(beside BERT that of the LSTM is larger).")
 
 
-def tried(victim: str, search: str, right: int, distance: float, asked: float, found: int = 19) -> natural.Tried:
-    return natural.Tried(
+def tried(
+    victim: str, search: str, right: int, distance: float, asked: float, found: int = 19
+) -> natural.ImageRunFigures:
+    return natural.ImageRunFigures(
         victim=victim, search=search, settings="", accuracy=Rate(right, 100), success=Rate(found, 20),
         distance=Spread(distance, distance), searched=NOTHING, asked=Spread(asked, asked), started=Rate(0, 20),
         pixels=NOTHING, judged_original=Rate(0, 0), judged_changed=Rate(0, 0), judged_other=Rate(0, 0),
@@ -271,7 +273,7 @@ def test_natural_images(tmp_path):
 
 def test_natural_sentences(tmp_path):
     rows = [
-        naturaltext.TextTried(
+        naturaltext.TextRunFigures(
             victim=victim, search="hybrid", settings="", accuracy=Rate(right, 100), success=Rate(30, 30),
             distance=Spread(distance, distance), kept=NOTHING, asked=NOTHING, started=Rate(0, 30), whole=Rate(0, 30),
             words=NOTHING, perplexity_original=1.0, perplexity_adversary=1.0,

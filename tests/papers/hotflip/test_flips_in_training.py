@@ -17,7 +17,7 @@ from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.blocks.lstm import WordLSTM
 from malaprop.zoo.gradients.characters import plain_words, score_respelled
-from malaprop.zoo.training import Hooks, Rows, Training, fit, judge
+from malaprop.zoo.training import Hooks, Rows, Training, evaluate, fit
 
 
 def letters(signs):
@@ -115,7 +115,7 @@ def test_it_learns_and_repeats_itself(once):
         usable = usable_in(model.embedding)
         hooks = Hooks(loss=lambda m, b: loss_with_flips(m, b, HotFlipTraining(once=once), usable))
         fit(model, rows, rows, Training(epochs=40, batch=4, rate=1e-2, patience=40), hooks=hooks)
-        return model, judge(model, rows)[0]
+        return model, evaluate(model, rows)[0]
 
     (one, right), (two, _) = trained(), trained()
     assert right == 1.0

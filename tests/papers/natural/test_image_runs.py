@@ -22,7 +22,7 @@ from malaprop.papers.natural.images import ImageTarget, make_image_data
 from malaprop.papers.natural.latent_target import LatentRun
 from malaprop.papers.natural.models.image_victim import of_function
 from malaprop.papers.natural.models.training import ImagePlan
-from malaprop.papers.natural.record import Find, NaturalRecord, SweepDot, Tried
+from malaprop.papers.natural.record import ImageResult, ImageRunFigures, NaturalRecord, SweepDot
 from malaprop.papers.natural.search.stochastic import Shrinking
 from malaprop.papers.natural.sweep import AccuracySweep, choose_classifiers
 
@@ -99,7 +99,7 @@ def test_a_victim_that_fails_gives_errors_not_an_end(latent_run):
 
 
 def found(id_, distance, status="success"):
-    return Find(id=id_, status=status, label=0, prediction=0, distance=distance)
+    return ImageResult(id=id_, status=status, label=0, prediction=0, distance=distance)
 
 
 def test_comparisons_by_hand():
@@ -149,14 +149,20 @@ def test_ranks_and_their_correlation():
 
 def test_what_a_judge_says_adds_up():
     finds = [
-        Find(id="a", status="success", label=1, prediction=1, start=1, changed=2, judged=1, distance=1.0, asked=10),
-        Find(id="b", status="success", label=1, prediction=1, start=2, changed=2, judged=2, distance=3.0, asked=30),
-        Find(id="c", status="success", label=1, prediction=1, start=1, changed=2, judged=7, distance=5.0, asked=50),
-        Find(id="d", status="failed", label=1, prediction=1, start=1, asked=99, reason="the cap"),
-        Find(id="e", status="skipped", label=1, prediction=0, start=0),
-        Find(id="f", status="error", label=1, prediction=1, start=1, asked=5, reason="out of order"),
+        ImageResult(
+            id="a", status="success", label=1, prediction=1, start=1, changed=2, judged=1, distance=1.0, asked=10
+        ),
+        ImageResult(
+            id="b", status="success", label=1, prediction=1, start=2, changed=2, judged=2, distance=3.0, asked=30
+        ),
+        ImageResult(
+            id="c", status="success", label=1, prediction=1, start=1, changed=2, judged=7, distance=5.0, asked=50
+        ),
+        ImageResult(id="d", status="failed", label=1, prediction=1, start=1, asked=99, reason="the cap"),
+        ImageResult(id="e", status="skipped", label=1, prediction=0, start=0),
+        ImageResult(id="f", status="error", label=1, prediction=1, start=1, asked=5, reason="out of order"),
     ]
-    tried = Tried.of(finds, victim="v", search="s", settings="", accuracy=Rate(4, 5))
+    tried = ImageRunFigures.of(finds, victim="v", search="s", settings="", accuracy=Rate(4, 5))
     assert (tried.success, tried.started) == (Rate(3, 4), Rate(1, 4))
     assert tried.distance == Spread(3.0, 3.0)
     assert tried.searched == Spread(3.0, 3.0)  # of a and c: where b began, the answer had changed

@@ -14,17 +14,17 @@ from malaprop.papers.natural.record import (
     FILE,
     LINES,
     Correlation,
-    Find,
+    ImageResult,
+    ImageRunFigures,
     NaturalRecord,
     SweepDot,
     Synthetic,
-    Tried,
     VictimPair,
     read_finds,
 )
 
 PNG = "data:image/png;base64,AAAA"
-FIND = Find(
+FIND = ImageResult(
     id="<b>7</b>",
     status="success",
     label=3,
@@ -48,7 +48,7 @@ RECORD = NaturalRecord(
     generator="a VAE <script>alert(1)</script>",
     items=9,
     quality={"reconstruction_rmse": 0.12},
-    tried=(Tried.of([FIND], victim="<i>forest</i>", search="hybrid", settings="", accuracy=Rate(9, 10)),),
+    tried=(ImageRunFigures.of([FIND], victim="<i>forest</i>", search="hybrid", settings="", accuracy=Rate(9, 10)),),
     largest={"<i>forest</i>": Rate(1, 4), "lenet": Rate(3, 4)},
     pairs=(VictimPair(one="forest", two="lenet", larger=Rate(8, 9), ties=1),),
     dots=(SweepDot(name="width 2", group="width", accuracy=Rate(3, 10), distance=Spread(0.2, 0.1), found=Rate(5, 5)),),

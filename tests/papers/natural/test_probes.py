@@ -7,7 +7,7 @@ import pytest
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.papers.natural.probes import VerbDropped, WordAppears, _with_forms, make, parse, translations
-from malaprop.papers.natural.sentences import Translated
+from malaprop.papers.natural.sentences import TranslatorUnderSearch
 
 _PAIRS = [
     ("a man sits", "ein mann sitzt"),
@@ -103,6 +103,8 @@ def test_both_verbs_stay_in_the_source() -> None:
 
 
 def test_an_original_without_a_translated_verb_is_skipped() -> None:
-    asked = Translated(translate=lambda texts: list(texts), probe=VerbDropped(verbs={"sits": frozenset({"sitzt"})}))
+    asked = TranslatorUnderSearch(
+        translate=lambda texts: list(texts), probe=VerbDropped(verbs={"sits": frozenset({"sitzt"})})
+    )
     assert "no verb" in asked.nothing(Example("one", {"source": "a man in red"}, 0), "ein mann in rot")
     assert asked.nothing(Example("one", {"source": "a man sits"}, 0), "ein mann sitzt") == ""

@@ -19,14 +19,14 @@ from malaprop.papers.natural.latent_target import LatentRun
 from malaprop.papers.natural.latent_tasks import order_lines
 from malaprop.papers.natural.search.stochastic import Iterative, Shrinking
 from malaprop.papers.natural.sentences import (
-    Classified,
+    ClassifierUnderSearch,
     SentenceTarget,
-    Translated,
+    TranslatorUnderSearch,
     count_word_edits,
     make_sentence_data,
     perturb_sentence,
 )
-from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceTurn, TextTried
+from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceResult, TextRunFigures
 from malaprop.papers.natural.text_study import check_data
 
 _PAIRS = [(("someone is outside.", s), int("eats" in s)) for s in SENTENCES[:12]]
@@ -44,7 +44,7 @@ def _target(data: Any, asked: Any) -> SentenceTarget:
 
 
 def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> LatentRun:
-    target = _target(of(_PAIRS), Classified(victim=mp.victim(predict), names=("no", "eats")))
+    target = _target(of(_PAIRS), ClassifierUnderSearch(victim=mp.victim(predict), names=("no", "eats")))
     search = search or Shrinking(samples=80, step=0.1, reach=3.0)
     return LatentRun(target=target, search=search, **{"cap": 20_000, **more})
 
@@ -67,7 +67,7 @@ def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -
     "search", [Shrinking(samples=40, step=0.1, reach=3.0), Iterative(samples=40, step=0.2, reach=3.0)]
 )
 def test_width_changes_nothing(search: Any) -> None:
-    def by_id(width: int) -> dict[str, SentenceTurn]:
+    def by_id(width: int) -> dict[str, SentenceResult]:
         return {turn.id: turn for turn in _quest(search=search, width=width).run()}
 
     assert by_id(1) == by_id(16)
@@ -103,7 +103,7 @@ def test_a_probe_searches_translations() -> None:
 
     from malaprop.papers.natural.probes import WordAppears
 
-    asked = Translated(translate=translate, probe=WordAppears("isst"))
+    asked = TranslatorUnderSearch(translate=translate, probe=WordAppears("isst"))
     target = _target(of([(s, 0) for s in SENTENCES[:12]]), asked)
     latent_run = LatentRun(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
     turns = list(latent_run.run())
@@ -125,7 +125,7 @@ def test_what_lies_around_grows_with_distance() -> None:
 
 def test_record_comes_back_and_damage_is_refused(tmp_path: Path) -> None:
     turns = list(_quest().run())
-    tried = TextTried.of(
+    tried = TextRunFigures.of(
         turns,
         victim="v",
         search="hybrid",
@@ -160,7 +160,9 @@ def test_a_model_of_other_texts_is_refused() -> None:
 
 
 def test_all_errors_end_the_run(tmp_path: Path) -> None:
-    turn = SentenceTurn(id="a", status="error", label="", answer="", fields={"text": "x"}, field="text", reason="down")
+    turn = SentenceResult(
+        id="a", status="error", label="", answer="", fields={"text": "x"}, field="text", reason="down"
+    )
     with pytest.raises(VictimError, match="down"):
         order_lines(_quest().target.latent_data, [turn], "examples")
     with pytest.raises(SettingError, match="word-appears"):

@@ -15,12 +15,12 @@ from malaprop.core.errors import AssetError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Around, Fields, Victim
+from malaprop.core.victim import Fields, Victim, Wrapper
 from malaprop.models.victims.ensemble import log_probabilities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answered(Around):
+class Answered(Wrapper):
     """A victim whose answers for some unedited texts are known, so that detectors need not ask for them again.
 
     `known` holds log-probabilities [label]; `exact` says whether `predict` gave them. It lives as long as one answer

@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 READY = ("word-appears", "translation-disappears")
 
 
-class Seen(NamedTuple):
+class TranslatedSource(NamedTuple):
     """A source, the victim's translation, and the reference translation of the data."""
 
     source: str
@@ -46,12 +46,12 @@ class TranslationGoal(Protocol):
     def guarded(self) -> bool:
         """Whether a replacement could reach the goal by itself, so that it has to be translated alone first."""
 
-    def pointless(self, seen: Seen) -> str:
+    def pointless(self, seen: TranslatedSource) -> str:
         """Why this source needs no attack or cannot be attacked; empty if it can."""
 
-    def met(self, seen: Seen, first: Seen) -> bool: ...
+    def met(self, seen: TranslatedSource, first: TranslatedSource) -> bool: ...
 
-    def value(self, seen: Seen, first: Seen) -> float: ...
+    def value(self, seen: TranslatedSource, first: TranslatedSource) -> float: ...
 
     def holds(self, word: str) -> bool:
         """Whether a word of the source must stay unchanged."""
@@ -123,13 +123,13 @@ class KeywordAppears:
     def guarded(self) -> bool:
         return not self.free
 
-    def pointless(self, seen: Seen) -> str:
+    def pointless(self, seen: TranslatedSource) -> str:
         return f"{self.word!r} stands in the translation already" if stands_in(self.word, seen.output) else ""
 
-    def met(self, seen: Seen, first: Seen) -> bool:
+    def met(self, seen: TranslatedSource, first: TranslatedSource) -> bool:
         return stands_in(self.word, seen.output) and not stands_in(self.word, first.output)
 
-    def value(self, seen: Seen, first: Seen) -> float:
+    def value(self, seen: TranslatedSource, first: TranslatedSource) -> float:
         del first
         matcher = SequenceMatcher(None, b=self.word.casefold(), autojunk=False)
         best = 0.0
@@ -163,19 +163,19 @@ class BleuDrop:
         if not 0 < self.share <= 1:
             raise SettingError(f"the drop must be above 0 and at most 1, got {self.share}")
 
-    def pointless(self, seen: Seen) -> str:
+    def pointless(self, seen: TranslatedSource) -> str:
         if not seen.reference:
             return "there is no reference to score the translation by"
         return "" if self._bleu(seen) >= 1 else f"BLEU is {self._bleu(seen):.1f} without an attack"
 
-    def met(self, seen: Seen, first: Seen) -> bool:
+    def met(self, seen: TranslatedSource, first: TranslatedSource) -> bool:
         return self._bleu(seen) <= (1 - self.share) * self._bleu(first)
 
-    def value(self, seen: Seen, first: Seen) -> float:
+    def value(self, seen: TranslatedSource, first: TranslatedSource) -> float:
         del first
         return -self._bleu(seen)
 
-    def _bleu(self, seen: Seen) -> float:
+    def _bleu(self, seen: TranslatedSource) -> float:
         return bleu.sentence(seen.output, seen.reference)
 
     holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
@@ -192,13 +192,13 @@ class NonOverlap:
     lead: None = field(default=None, init=False)
     guarded: bool = field(default=False, init=False)
 
-    def pointless(self, seen: Seen) -> str:
+    def pointless(self, seen: TranslatedSource) -> str:
         return "" if word_pattern().findall(seen.output) else "the translation has no words"
 
-    def met(self, seen: Seen, first: Seen) -> bool:
+    def met(self, seen: TranslatedSource, first: TranslatedSource) -> bool:
         return self.value(seen, first) >= 1
 
-    def value(self, seen: Seen, first: Seen) -> float:
+    def value(self, seen: TranslatedSource, first: TranslatedSource) -> float:
         """Return the share of the first output's places whose word has changed."""
         before, now = (word_pattern().findall(one.output.casefold()) for one in (first, seen))
         return sum(1.0 for a, b in zip(before, now, strict=False) if a != b) / max(1, len(before))
@@ -228,18 +228,18 @@ class Disappears:
     def guarded(self) -> bool:
         return False
 
-    def pointless(self, seen: Seen) -> str:
+    def pointless(self, seen: TranslatedSource) -> str:
         if not stands_in(self.word, seen.source):
             return f"the source does not hold {self.word!r}"
         if not stands_in(self.translation, seen.output):
             return f"{self.translation!r} does not stand in the translation"
         return ""
 
-    def met(self, seen: Seen, first: Seen) -> bool:
+    def met(self, seen: TranslatedSource, first: TranslatedSource) -> bool:
         del first
         return stands_in(self.word, seen.source) and not stands_in(self.translation, seen.output)
 
-    def value(self, seen: Seen, first: Seen) -> float:
+    def value(self, seen: TranslatedSource, first: TranslatedSource) -> float:
         del first
         return -float(stands_in(self.translation, seen.output))
 
@@ -269,18 +269,18 @@ class Probe:
     lead: None = field(default=None, init=False)
     guarded: bool = field(default=False, init=False)
 
-    def pointless(self, seen: Seen) -> str:
+    def pointless(self, seen: TranslatedSource) -> str:
         return "the probe is true without an attack" if self._value(seen) >= 1 else ""
 
-    def met(self, seen: Seen, first: Seen) -> bool:
+    def met(self, seen: TranslatedSource, first: TranslatedSource) -> bool:
         del first
         return self._value(seen) >= 1
 
-    def value(self, seen: Seen, first: Seen) -> float:
+    def value(self, seen: TranslatedSource, first: TranslatedSource) -> float:
         del first
         return self._value(seen)
 
-    def _value(self, seen: Seen) -> float:
+    def _value(self, seen: TranslatedSource) -> float:
         try:
             return float(self.call(seen.source, seen.output))
         except Exception as error:  # a user's own function may raise anything

@@ -14,7 +14,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK, best, ranked
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
-from malaprop.features.translation.attacks.goals import Seen, TranslationGoal
+from malaprop.features.translation.attacks.goals import TranslatedSource, TranslationGoal
 from malaprop.features.translation.attacks.replacements import SourceReplacements
 from malaprop.features.translation.attacks.sweep import Case, Count, SweepEnding, SweptText, attack_source
 
@@ -43,7 +43,9 @@ class GreedySource:
         walk = partial(self._walk, generator(seed, case.id, "greedy"))
         return attack_source(self.goal, walk, case, Text.of({"source": case.source}, table, owner))
 
-    def _walk(self, rng: np.random.Generator, origin: Text, first: Seen, count: Count) -> Steps[SweepEnding]:
+    def _walk(
+        self, rng: np.random.Generator, origin: Text, first: TranslatedSource, count: Count
+    ) -> Steps[SweepEnding]:
         output = first.output
         now = SweptText(origin, first, self.goal.value(first, first))
         for slot in (yield from self._order(origin, first, count)):
@@ -65,7 +67,7 @@ class GreedySource:
                     return SweepEnding("success", origin, now.text, output, again, count.spent)
         return SweepEnding("failed", origin, now.text, output, now.seen.output, count.spent)
 
-    def _order(self, origin: Text, first: Seen, count: Count) -> Steps[list[int]]:
+    def _order(self, origin: Text, first: TranslatedSource, count: Count) -> Steps[list[int]]:
         """Return the slots that may change, first the one whose removal brings the output nearest to the goal."""
         from malaprop.assets.lexicon import stop_words
 
@@ -77,13 +79,13 @@ class GreedySource:
         values = np.asarray([one.value for one in found], np.float32)
         return [slots[i] for i in ranked(values).tolist()] if slots else []
 
-    def _translate(self, texts: Sequence[Text], first: Seen, count: Count) -> Steps[list[SweptText]]:
+    def _translate(self, texts: Sequence[Text], first: TranslatedSource, count: Count) -> Steps[list[SweptText]]:
         """Translate the texts, and return them with their values."""
         if not texts:
             return []
         strings = count.add(text.values()[0] for text in texts)
         outputs = yield Ask("translate", strings)
-        seen = [Seen(source, out, first.reference) for source, out in zip(strings, outputs, strict=True)]
+        seen = [TranslatedSource(source, out, first.reference) for source, out in zip(strings, outputs, strict=True)]
         return [SweptText(text, one, self.goal.value(one, first)) for text, one in zip(texts, seen, strict=True)]
 
     def _within(self, origin: Text, texts: Sequence[Text]) -> list[Text]:

@@ -15,7 +15,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats, best, ranked
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
-from malaprop.features.translation.attacks.goals import Seen, TranslationGoal
+from malaprop.features.translation.attacks.goals import TranslatedSource, TranslationGoal
 from malaprop.features.translation.attacks.replacements import SourceReplacements, Typos
 from malaprop.features.translation.models.translator import Hint
 from malaprop.frame.records.outcome import Queries, Status
@@ -69,11 +69,11 @@ class SweptText(NamedTuple):
     """A text, its translation, and how near the translation is to the goal."""
 
     text: Text
-    seen: Seen
+    seen: TranslatedSource
     value: float
 
 
-Walk = Callable[[Text, Seen, Count], Steps[SweepEnding]]
+Walk = Callable[[Text, TranslatedSource, Count], Steps[SweepEnding]]
 
 
 def attack_source(goal: TranslationGoal, walk: Walk, case: Case, origin: Text) -> Steps[SweepEnding]:
@@ -83,7 +83,7 @@ def attack_source(goal: TranslationGoal, walk: Walk, case: Case, origin: Text) -
         return SweepEnding("error", reason="the source has no word to change")
     try:
         (output,) = yield Ask("translate", count.add([case.source]))
-        first = Seen(case.source, output, case.reference)
+        first = TranslatedSource(case.source, output, case.reference)
         if why := goal.pointless(first):
             return SweepEnding("skipped", origin, None, output, reason=why, spent=count.spent)
         return (yield from walk(origin, first, count))
@@ -115,7 +115,9 @@ class WordSweep:
         walk = partial(self._walk, generator(seed, case.id, "sweep"))
         return attack_source(self.goal, walk, case, Text.of({"source": case.source}, table, owner))
 
-    def _walk(self, rng: np.random.Generator, origin: Text, first: Seen, count: Count) -> Steps[SweepEnding]:
+    def _walk(
+        self, rng: np.random.Generator, origin: Text, first: TranslatedSource, count: Count
+    ) -> Steps[SweepEnding]:
         output = first.output
         led = self.guided and self.goal.lead is not None
         held = SweptText(origin, first, -np.inf if led else self.goal.value(first, first))
@@ -134,7 +136,7 @@ class WordSweep:
                 held = found[at] if found[at].value > held.value + SLACK else held
         return SweepEnding("failed", origin, held.text, output, held.seen.output, count.spent)
 
-    def _weakest(self, held: SweptText, first: Seen, closed: Sequence[bool], count: Count) -> Steps[int]:
+    def _weakest(self, held: SweptText, first: TranslatedSource, closed: Sequence[bool], count: Count) -> Steps[int]:
         """Return the open slot whose word matters most to the goal."""
         slots = [slot for slot, shut in enumerate(closed) if not shut]
         if self.guided and self.goal.lead is not None:
@@ -147,12 +149,12 @@ class WordSweep:
         else:
             texts = [_string(held.text.drop(slot)) for slot in slots]
             outputs = yield Ask("translate", count.add(texts))
-            shown = [Seen(t, out, first.reference) for t, out in zip(texts, outputs, strict=True)]
+            shown = [TranslatedSource(t, out, first.reference) for t, out in zip(texts, outputs, strict=True)]
             values = np.asarray([self.goal.value(one, first) for one in shown], np.float32)
         return slots[best(values, SLACK)]
 
     def _try_replacements(
-        self, held: SweptText, slot: int, first: Seen, rng: np.random.Generator, count: Count
+        self, held: SweptText, slot: int, first: TranslatedSource, rng: np.random.Generator, count: Count
     ) -> Steps[list[SweptText]]:
         """Translate replacements of one word, and return them with their values."""
         guided = self.guided and self.goal.lead is not None
@@ -172,7 +174,7 @@ class WordSweep:
         kept = (yield from self._drop_trivial(words, count))[: self.tries]
         texts = count.add(f"{head}{words[i]}{tail}" for i in kept)
         outputs = yield Ask("translate", texts)
-        made = [Seen(text, out, first.reference) for text, out in zip(texts, outputs, strict=True)]
+        made = [TranslatedSource(text, out, first.reference) for text, out in zip(texts, outputs, strict=True)]
         return [
             SweptText(
                 held.text.put(slot, words[i]),
@@ -191,7 +193,7 @@ class WordSweep:
         return [i for i, (word, out) in pairs if not self.goal.given_away(word, out)]
 
     def _confirm(
-        self, reached: Sequence[SweptText], first: Seen, count: Count
+        self, reached: Sequence[SweptText], first: TranslatedSource, count: Count
     ) -> Steps[tuple[SweptText, float] | None]:
         """Return the nearest success that a fresh translation confirms."""
         if not reached:

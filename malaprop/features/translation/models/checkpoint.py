@@ -14,7 +14,7 @@ from malaprop.features.translation.models.subwords import FILE as PIECES
 from malaprop.features.translation.models.subwords import SubWords
 from malaprop.training import card as cards
 from malaprop.training.card import ROLES, Card, holds
-from malaprop.training.folder import appearing
+from malaprop.training.folder import write_folder
 
 if TYPE_CHECKING:
     from torch import nn
@@ -45,7 +45,7 @@ def save(folder: Path, card: Card, model: nn.Module, subwords: SubWords, words: 
     """Writes the folder whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
-    with appearing(folder, "translator") as made:
+    with write_folder(folder, "translator") as made:
         weights = {name: tensor.detach().cpu().half().contiguous() for name, tensor in model.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
         subwords.save(made)

@@ -13,7 +13,7 @@ from malaprop.frame.records.summary import Rate
 from malaprop.papers.claims.by_paper import commands, translators
 from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
 from malaprop.papers.claims.kept_records import need
-from malaprop.papers.natural.record import NaturalRecord, SearchPair, SweepDot, Tried, VictimPair
+from malaprop.papers.natural.record import ImageRunFigures, NaturalRecord, SearchPair, SweepDot, VictimPair
 from malaprop.papers.natural.text_record import NaturalTextRecord
 
 _GOOD = 0.6  # of the test images: above it a classifier knows digits
@@ -21,7 +21,7 @@ _FASTER = 2.0  # times fewer queries; the paper has four, and half of that is as
 _SIMILAR = Estimate(0.9, 0.9, 0.9)  # of the other's distance: at most a tenth farther
 
 
-def _find_tries(record: NaturalRecord, search: str) -> list[Tried]:
+def _find_tries(record: NaturalRecord, search: str) -> list[ImageRunFigures]:
     found = [tried for tried in record.tried if tried.search == search]
     if not found:
         raise RecordError(f"the study has no {search} search")

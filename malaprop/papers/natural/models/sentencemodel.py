@@ -24,7 +24,7 @@ from malaprop.papers.natural.models.arae import reconstruction
 from malaprop.papers.natural.models.sentencenet import SentenceNet, SentenceShape
 from malaprop.papers.natural.models.sentences import Codec
 from malaprop.training.card import Card, holds, read_card, write_card
-from malaprop.training.folder import appearing
+from malaprop.training.folder import write_folder
 
 _START, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 _SHARES = (0.5, 0.35, 0.14, 0.01)  # of three words, two, one, and of any word alike
@@ -90,7 +90,7 @@ def save(folder: Path, card: Card, net: SentenceNet, vocab: Vocab, sentences: Se
     """Write the folder, whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
-    with appearing(folder, "sentence model") as made:
+    with write_folder(folder, "sentence model") as made:
         weights = {name: tensor.detach().cpu().half().contiguous() for name, tensor in net.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
         vocab.save(made / VOCAB)

@@ -8,7 +8,7 @@ import pytest
 import toy
 
 from malaprop.core.errors import DataError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.papers.universal.rules.pmi import Association, pmi_rules
 from malaprop.papers.universal.rules.swaps import ListedSwaps
 
@@ -18,7 +18,7 @@ ROWS = [
     ({"text": "bad bad film"}, 0),
     ({"text": "bad good film"}, 0),
 ]
-EXAMPLES = tuple(number(ROWS))
+EXAMPLES = tuple(number_rows(ROWS))
 
 
 def test_bits_by_hand():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.models.gradients.backward import below_mean, log_odds
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
@@ -55,7 +55,7 @@ def test_the_gradient_ranks_rules_as_the_exact_miner_does(labels):
     swaps = ListedSwaps(table={word: tuple(w for w in WORDS if w != word) for word in WORDS})
     victims = (victim(WordCNN, labels, 0), victim(WordLSTM, labels, 1))
     exact, slopes = (
-        mine(Miner(victims=victims, method=method, swaps=swaps), number(rows)) for method in ("exact", "gradient")
+        mine(Miner(victims=victims, method=method, swaps=swaps), number_rows(rows)) for method in ("exact", "gradient")
     )
     agreed = agreement(exact, slopes)
     assert agreed.rules == len(exact.sums.keys) > 200

@@ -10,7 +10,7 @@ import toy
 
 from malaprop.attacks.rule_files import Rule, Rules
 from malaprop.core.errors import RecordError
-from malaprop.core.example import number
+from malaprop.core.example import number_rows
 from malaprop.features.explain.heat import reach
 from malaprop.frame.records.outcome import Edit, Outcome, Queries, Side
 from malaprop.frame.records.run import Run
@@ -28,7 +28,7 @@ ROWS = [
     ({"text": "a fine mess"}, 0),
     ({"text": "bad and fine"}, 0),
 ]
-EXAMPLES = tuple(number(ROWS))
+EXAMPLES = tuple(number_rows(ROWS))
 RULES = Rules(
     [
         Rule(label="pos", number=1, word="good", to="fine", salience=3.0, count=3),
@@ -152,7 +152,7 @@ def test_nothing_attacked_is_no_rate():
 
 def test_examples_of_a_pair_show_the_field_that_may_change():
     rows = [({"premise": "good", "hypothesis": "so good"}, 1), ({"premise": "bad", "hypothesis": "bad"}, 0)]
-    pairs = list(number(rows, ("hypothesis",)))
+    pairs = list(number_rows(rows, ("hypothesis",)))
     found = diagnose(RULES, pairs, ("neg", "pos"), data="pairs")
     assert found.found[1].lines[0].sightings[0].text == "so good"
     assert found.found[1].lines[0].seen[1] == (1, 0)
