@@ -22,7 +22,7 @@ Pieces = Callable[[Sequence[Fields]], Iterable[Piece]]
 
 
 LARGEST = 256 << 20  # bytes of one memory; a larger one drops its older half
-_ENTRY = 110  # bytes of a dictionary's entry from number to number, both outside the small ones
+_ENTRY = 110  # bytes of a dictionary's entry from one large integer to another
 
 
 class Memory:

@@ -17,9 +17,9 @@ N = TypeVar("N")
 _FATAL = (AssetError, LimitReached, ModuleNotFoundError, RecordError, SettingError)
 
 
-# Few attacks end in one round, so their checks would be small batches: they wait until there are enough.
+# Few attacks end in one round, so the queries that confirm successes would make small batches: they wait for more.
 _PATIENT = "verify"
-_FEW = 8  # where at most this part of one stream's share is left over all streams, one stream is enough
+_FEW = 8  # several streams become one where at most an eighth of one stream's attacks are left over all of them
 
 
 class _Stream(Generic[N, T]):

@@ -18,7 +18,7 @@ from malaprop.engine.service import Service
 
 _UNMARKED = "its answers are kept under its name: remove the cache when it changes"
 _GUESSED = "they are estimated at four letters a token"
-_LETTERS = 4  # of a token, where nobody counts tokens
+_LETTERS = 4  # letters a token: the estimate where no answer says how many tokens it took
 _SLICE = 64  # texts scored, charged and written together, where the victim is not `Piecewise`
 
 

@@ -10,9 +10,10 @@
    processes, a Ray cluster) and alone writes what they yield. A task finds device, folder and loaded victims in its
    `tasks.worker_context.WorkerContext`.
 
-3. What is on disk is done: that is all that resuming is. After a kill, `executor.find_unfinished` asks each output whether
-   it is complete and runs the others; `records.store.Writer` drops a torn last line and continues behind it. A folder
-   keeps its settings in study.toml, and `study.agreement` refuses other ones.
+3. What is on disk is done: that is all that resuming is. After a kill, `executor.find_unfinished` asks each output
+   whether it is complete, and `running_task` leaves out the examples that are there; `records.store.Writer` drops a
+   torn last line and continues behind it. A folder keeps its settings in study.toml, and `study.agreement`
+   refuses other ones.
 
 4. A run is one attack on one victim over one dataset. `runs.victims.victim` loads the victim, `runs.make_attack.recipe`
    makes the attack, `runs.local.run` yields an `Outcome` for each example, and run.toml and outcomes.jsonl keep them.

@@ -32,7 +32,7 @@ class Certifiable:
 
 
 def within(noise: Noise, attack: Attack) -> Attack:
-    """For SAFER any number of its synonyms; else the same attack on one word."""
+    """Return the attack within what is certified: any number of SAFER's synonyms, else `attack` on one word."""
     if isinstance(noise, Swaps):
         return Attack(name="synonyms", candidates=Certifiable(noise=noise), search=Greedy(rank=LeaveOneOut()))
     return replace(attack, name=f"{attack.name}-one-word", constraints=(*attack.constraints, MaxWords(count=1)))

@@ -2,7 +2,7 @@
 
 (Chen, Carlini and Wagner 2019, and Blacklight, Li et al. 2022, for images.) A search that asks the defended model about
 its every step is stopped after a few of them. One that searches on a model of its own is not, nor is one whose queries
-are made to look unlike each other: `defences.evasion` has both, and the defence test puts them to it.
+are made to look unlike each other: `features.defending.evasion` has both, and the defence test puts them to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What figures with intervals say of an order: it holds, leans that way, does not show, or fails."""
+"""Estimates with intervals, and the verdict on a claim that one is larger: holds, leans, does not show, or fails."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def average(numbers: Iterable[float]) -> Estimate:
 
 
 def pool(rates: Sequence[Rate]) -> Rate:
-    """Over several victims; the interval rests on the texts, which are the same for all of them."""
+    """Return the rate over several victims; its interval counts each text once, as all victims share the texts."""
     total = sum(rate.total for rate in rates)
     return Rate(sum(rate.hits for rate in rates), total, units=max(1, total // len(rates)))
 

@@ -169,7 +169,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _policy(script: str) -> str:
-    """Nothing from anywhere, and of scripts only ours, by its hash."""
+    """Return the page's Content-Security-Policy: it loads nothing, and runs our script alone, by its hash."""
     digest = b64encode(sha256(script.encode()).digest()).decode()
     allowed = (f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'", "img-src data:")
     return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))

@@ -200,7 +200,7 @@ def _curves(group: Sequence[RunEntry]) -> Markup:
     for e in group:
         if e.summary.stopped and not e.summary.success.shown:
             continue
-        done = e.summary.under_attack.total  # of these is the curve, where a limit ended the run before all was done
+        done = e.summary.under_attack.total  # attacks that ended: the curve is over these where a limit stopped the run
         clean = (e.summary.under_attack.hits + e.summary.success.hits) / done if done else 0.0
         spent.append(StepLine(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
         changed.append(StepLine(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))

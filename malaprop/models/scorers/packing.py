@@ -89,7 +89,7 @@ class Packing:
                 batch = Packed(laid.ids[many], laid.place[many], laid.second[many], these)
                 to = slice(span.start + part.start, span.start + part.stop)
                 out[to] = recorded.replay(batch)[: part.stop - part.start]
-        if not work.length.all():  # what is read of a text without a token is another's
+        if not work.length.all():  # a text without a token would be given the logits of its neighbour
             out[work.ship(np.flatnonzero(work.length == 0))[0]] = 0
         return out
 

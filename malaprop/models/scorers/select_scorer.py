@@ -44,13 +44,13 @@ class ScorerChoice:
 
     @property
     def bounds(self) -> Bounds | None:
-        """On a CPU, which a few hundred tokens keep busy, padding costs more than small batches do."""
+        """Limits of a batch: small ones on a CPU, which a few hundred tokens keep busy, so that little is padded."""
         if not self.independent:
             return Bounds(rows=1)
         return Bounds(rows=32, waste=0.03) if self.model.device.type == "cpu" else None
 
     def scorer(self, precision: str) -> Scorer | None:
-        """In fp32, bf16 or int8; None: the plain forward is the fastest there is."""
+        """Return the fast scorer for fp32, bf16 or int8; None where the model's own forward is the fastest."""
         if self._as_weights:
             dtype = torch.bfloat16 if precision == "bf16" else torch.float32
             return BertScorer(model=self.model, separator=self.separator, dtype=dtype, int8=precision == "int8")
@@ -60,7 +60,7 @@ class ScorerChoice:
 
     @property
     def _as_weights(self) -> bool:
-        """On a GPU BERT alone: its kin are packed by way of the library there."""
+        """Whether our own BERT forward serves the model: on a GPU BERT alone, its relatives use the library's."""
         named = type(self.model).__name__
         return readable(self.model) and (self.model.device.type == "cpu" or named == "BertForSequenceClassification")
 

@@ -170,7 +170,7 @@ _MOST, _WORDS = (1 << (_PREFIX - _SUFFIX)) - 1, (1 << _SUFFIX) - 1
 
 
 def _pack(prefix: int, suffix: int) -> int:
-    """Affixes beyond what there is room for are not told apart from none: `Units.lay` would then be found wrong."""
+    """Pack the numbers of two affixes above a word's bits; one too large is lost, which `Units.lay` then shows."""
     assert suffix <= _MOST, "a table of words has fewer gaps than that"
     return prefix << _PREFIX | suffix << _SUFFIX
 

@@ -98,7 +98,7 @@ BEGIN = 4  # requests at a time, before anything is known of the server
 
 
 class Throttle:
-    """Grows with every answer, twice as large a round trip, until the server first says that it is too much.
+    """Limits the requests in flight; the limit doubles each round trip until the server first says that it is too much.
 
     Then, and each time it says so again (429, or 503 with Retry-After), the limit is halved and nobody asks before the
     moment that the server names; from then on it grows by one a round trip. It changes times alone, never an answer.

@@ -46,6 +46,7 @@ class Nice:
 
     word: str = "nice"
     needs_attacked: ClassVar[bool] = False
+    counts_words: ClassVar[bool] = False
 
     def check(self, victim):
         pass

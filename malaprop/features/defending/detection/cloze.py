@@ -80,6 +80,7 @@ class ClozeFits:
     apart: int = 6
     model: str = ""
     needs_attacked: ClassVar[bool] = True
+    counts_words: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if min(self.nearest, self.most, self.apart) < 1:

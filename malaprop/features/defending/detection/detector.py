@@ -19,7 +19,7 @@ from malaprop.core.victim import Victim
 from malaprop.features.defending.detection import DETECTORS
 from malaprop.features.defending.detection.parts import LEAST, FitParts, FitTexts, cut_texts
 from malaprop.features.defending.detection.rates import count_wanted, find_auc, find_strictest, find_threshold
-from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, Suspicion
+from malaprop.features.defending.detection.suspicion import DetectionMethod, Learnt, Lessons, Numbers
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import cut_up
 from malaprop.frame.runs.wrap import read_settings
@@ -28,7 +28,6 @@ CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 3  # older ones misread some of the texts that they learnt from
 _AT_ONCE = 256  # texts that are judged at a time
 _NOTHING = Rate(0, 0)
-_COUNTING = ("fgws", "near", "cloze", "all")  # what counts words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ class Detector:
     """Judges texts of one victim."""
 
     card: DetectorCard
-    suspicion: Suspicion
+    suspicion: DetectionMethod
     learnt: Learnt
     state: str = ""  # changes when what it learnt does
 
@@ -107,10 +106,10 @@ class Detector:
         write_whole(folder / CARD, json.dumps(encode(self.card), ensure_ascii=False, indent=1) + "\n")
 
 
-def parse_method(spec: str) -> Suspicion:
+def parse_method(spec: str) -> DetectionMethod:
     """A way to detect as it is typed: fgws, or rtd:worst=0.5."""
     name, *settings = spec.split(":")
-    made: Suspicion = call(DETECTORS[name.strip()], read_settings(name, settings), name)
+    made: DetectionMethod = call(DETECTORS[name.strip()], read_settings(name, settings), name)
     return made
 
 
@@ -152,10 +151,10 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
 
 
 def cut_held_out(card: DetectorCard, texts: FitTexts) -> FitParts:
-    """What is learnt from and what is held out; refuses an accuracy that the victim has not got on what is held out."""
+    """Cut the texts into those to learn from and those held out; raise where the victim misses `least_accuracy`."""
     if len(texts.clean) < 2 * LEAST:
         raise SettingError(f"a threshold wants at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
-    parts = cut_texts(texts, counts=card.method.partition(":")[0] in _COUNTING)
+    parts = cut_texts(texts, counts=parse_method(card.method).counts_words)
     if not parts.held:
         raise SettingError(f"a threshold wants clean texts that differ, and of these {len(texts.clean)} too few do")
     least, has = card.least_accuracy, Rate(len(parts.right), len(parts.right) + len(parts.wrong))

@@ -32,6 +32,7 @@ class FrequencyGuided:
     rare: float = 0.0
     nearest: int = 8
     needs_attacked: ClassVar[bool] = False
+    counts_words: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.rare < 100 or self.nearest < 0:

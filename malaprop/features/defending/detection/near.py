@@ -50,6 +50,7 @@ class NearTexts:
     down: int = 3
     many: int = 16
     needs_attacked: ClassVar[bool] = True
+    counts_words: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if min(self.up, self.down, self.many) < 1:

@@ -22,6 +22,7 @@ class Perplexity:
     """
 
     needs_attacked: ClassVar[bool] = False
+    counts_words: ClassVar[bool] = False
 
     def check(self, victim: Victim) -> None:
         """Any victim will do: it is not asked."""

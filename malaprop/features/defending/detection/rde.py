@@ -32,6 +32,7 @@ class RobustDensity:
 
     dim: int = 32
     needs_attacked: ClassVar[bool] = False
+    counts_words: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.dim < 1:

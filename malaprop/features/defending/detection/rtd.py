@@ -32,6 +32,7 @@ class ReplacedTokens:
     hidden: bool = False
     model: str = ""
     needs_attacked: ClassVar[bool] = False
+    counts_words: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.worst <= 1:

@@ -16,10 +16,10 @@ from malaprop.core.victim import Victim
 from malaprop.features.defending.detection import DETECTORS
 from malaprop.features.defending.detection.suspicion import (
     Describing,
+    DetectionMethod,
     Learnt,
     Lessons,
     Numbers,
-    Suspicion,
     need_sklearn,
 )
 from malaprop.features.defending.detection.trees import apply_trees, fit_trees
@@ -34,6 +34,7 @@ class SeveralDetectors:
 
     of: str = "fgws+wdr+rde+near"
     needs_attacked: ClassVar[bool] = True
+    counts_words: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.names or "all" in self.names:
@@ -50,7 +51,7 @@ class SeveralDetectors:
         for member in self._members(victim).values():
             member.check(victim)
 
-    def _members(self, victim: Victim) -> Mapping[str, Suspicion]:
+    def _members(self, victim: Victim) -> Mapping[str, DetectionMethod]:
         shows = Capability.EMBEDDINGS in victim.offers
         return {name: DETECTORS[name]() for name in self.names if name != "rde" or shows}
 

@@ -73,13 +73,14 @@ class Lessons:
         return np.repeat([0, 1], [len(self.clean), len(self.attacked)])
 
 
-class Suspicion(Protocol):
-    """A way to detect: settings alone. What it has learnt is handed to it."""
+class DetectionMethod(Protocol):
+    """A way to score how suspicious a text is. Its fields are settings; what it learnt is handed to `score`."""
 
     needs_attacked: ClassVar[bool]  # whether it cannot be fitted without adversarial texts
+    counts_words: ClassVar[bool]  # whether it learns counts of words, which no text it scores may be part of
 
     def check(self, victim: Victim) -> None:
-        """Refuses a victim that it cannot judge texts of."""
+        """Raise CapabilityError for a victim that does not offer what this method asks."""
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt: ...
 
@@ -91,14 +92,14 @@ class Suspicion(Protocol):
 
 
 @runtime_checkable
-class Describing(Suspicion, Protocol):
-    """One whose score is a small classifier's over features, which others can learn from too."""
+class Describing(DetectionMethod, Protocol):
+    """A method that scores by a small classifier over features of a text; `all` learns from these features too."""
 
     def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
-        """What it must know to describe a text, and the features of the texts it learns from, as of unknown ones."""
+        """Return what `describe` needs, and the features of the lessons as an unseen text would have them."""
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """The features [text, feature]."""
+        """Return the features of each text, [text, feature]."""
 
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:

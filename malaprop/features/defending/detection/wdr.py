@@ -27,6 +27,7 @@ class WordDifferences:
 
     least: int = 8
     needs_attacked: ClassVar[bool] = True
+    counts_words: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.least < 1:

@@ -33,7 +33,7 @@ def _plain(name: str) -> str:
 
 
 def _find_records(root: Path, folders: Sequence[str]) -> list[DefencesRecord]:
-    """Of the data that have one; without any the last is asked for."""
+    """Return the records of all folders that have one; raise for the last folder where none has."""
     found = [record for folder in folders if (record := DefencesRecord.read(root / folder)) is not None]
     return found or [need(DefencesRecord.read, root / folders[-1])]
 

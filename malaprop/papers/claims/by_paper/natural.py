@@ -29,7 +29,7 @@ def _find_tries(record: NaturalRecord, search: str) -> list[ImageRunFigures]:
 
 
 def _tell_generator(record: NaturalRecord) -> str:
-    """How long it was trained and on what greys, where the record says so."""
+    """Say how many steps the WGAN was trained and with how many grey levels, where the record has both."""
     found = record.quality
     if not {"steps", "greys"} <= found.keys():
         return ""

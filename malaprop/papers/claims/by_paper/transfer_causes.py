@@ -38,7 +38,7 @@ def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> Claim
 
 
 def list_varied() -> tuple[ClaimStep, ...]:
-    """The steps that decide nothing."""
+    """Return the diagnostic steps: runs with varied settings that no verdict rests on."""
     about = f"{len(_CNNS)} CNNs of two epochs, 100 texts, packaged reviews"
     known = (
         _vary(name, _CNNS, about, data="mr", n=100, draw=50, train_set={"least": least, "epochs": 2})
