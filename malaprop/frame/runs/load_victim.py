@@ -8,10 +8,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError, plain
@@ -52,36 +52,94 @@ def load(
     typed: dict[str, str] = {}
     if not Path(name).exists() and not name.startswith("ensemble:"):
         name, typed = split_options(name)
-    if is_language_model(name):
-        found: Victim = _language_model(name, typed, device=device, precision=precision, quiet=quiet, **options)
-    elif _ADDRESS.match(name):
-        found = _at_address(name, quiet=quiet, typed=typed, **options)
-    elif _is_reference(name) and not Path(name).expanduser().exists():
-        found = _referred(name, typed, device=device, precision=precision, **options)
-    elif (chosen := typed.pop("label", None) or options.pop("label", None)) is not None and not typed and not options:
-        found = _one_label(name, str(chosen), device, precision, quiet=quiet)
-    elif typed or options:
-        raise SettingError(f"{name} takes no options ({', '.join([*typed, *options])}): functions and addresses do")
-    else:
-        found = _load(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
+    named = _Named(name, typed, options, device, precision, data, read, seed, quiet)
+    found = _load_as_first(_KINDS_OF_NAMES, named)
     check_given(precision, found)
     return found
 
 
-def _language_model(
-    name: str, typed: Mapping[str, str], *, device: str, precision: str, quiet: bool = False, **options: Any
-) -> Victim:
-    """Load a language model that is asked with a prompt, on this machine or behind a server."""
+@dataclass(frozen=True)
+class _Named:
+    """A victim that a user names, with its options: `typed` ones behind a # in the spec, the others from Python."""
+
+    name: str
+    typed: Mapping[str, str]
+    options: Mapping[str, Any]
+    device: str
+    precision: str
+    data: str
+    read: Read | None
+    seed: int
+    quiet: bool
+
+    @property
+    def path(self) -> Path:
+        """Return the name as a path, with ~ expanded."""
+        return Path(self.name).expanduser()
+
+    @property
+    def label(self) -> Any:
+        """Return the label that the options choose, or None if they choose none."""
+        return self.typed.get("label") or self.options.get("label")
+
+    @property
+    def options_beside_label(self) -> list[str]:
+        """Return the names of the options, one `label` left out."""
+        names = [*self.typed, *self.options]
+        if "label" in names:
+            names.remove("label")
+        return names
+
+    @property
+    def say(self) -> Callable[[str], None] | None:
+        """Return the function that prints a note to stderr, or None for a quiet load."""
+        return None if self.quiet else partial(print, file=sys.stderr)
+
+
+@dataclass(frozen=True)
+class _Object:
+    """A Python object that `wrap` turns into a victim, with the options for that victim."""
+
+    thing: Any
+    tokenizer: Any
+    name: str | None
+    device: str | None
+    precision: str
+    read: Read | None
+    say: Callable[[str], None] | None
+    options: Mapping[str, Any]
+
+
+_Source = TypeVar("_Source", _Named, _Object)
+
+
+@dataclass(frozen=True)
+class _Kind(Generic[_Source]):
+    """One kind of victim: what it is, a test that recognises it, and its loader."""
+
+    what: str
+    recognises: Callable[[_Source], bool]
+    load: Callable[[_Source], Victim]
+
+
+def _load_as_first(kinds: tuple[_Kind[_Source], ...], source: _Source) -> Victim:
+    """Load a victim as the first kind that recognises it; the last kind of a table recognises all and refuses."""
+    return next(kind for kind in kinds if kind.recognises(source)).load(source)
+
+
+def _language_model(named: _Named) -> Victim:
+    """Load a language model that classifies by a prompt, on this machine or behind a server."""
     from malaprop.models.llm.template import Asking, split_asking
 
+    name, typed, options = named.name, named.typed, named.options
     kind, _, source = name.partition(":")
     if kind == "causal":
         from malaprop.models.llm.load import load_causal
 
         asked, rest = split_asking({**convert_options(typed, Asking, name), **options})
-        given = {"source": source, "asking": Asking(**asked), "device": device, "precision": precision}
-        made: Victim = call(load_causal, {**given, **rest}, name)
-        return made
+        given = {"source": source, "asking": Asking(**asked), "device": named.device, "precision": named.precision}
+        causal: Victim = call(load_causal, {**given, **rest}, name)
+        return causal
     from malaprop.models.llm.remote import OpenAiVictim, split_spec
 
     model, url = split_spec(source)
@@ -89,74 +147,86 @@ def _language_model(
     read = convert_options({key: typed[key] for key in typed if key in own}, OpenAiVictim, name)
     read |= convert_options({key: typed[key] for key in typed if key not in own}, Asking, name)
     asked, rest = split_asking({**read, **options})
-    say = None if quiet else partial(print, file=sys.stderr)
-    victim: OpenAiVictim = call(
-        OpenAiVictim, {"model": model, "url": url, "asking": Asking(**asked), "say": say, **rest}, name
-    )
+    given = {"model": model, "url": url, "asking": Asking(**asked), "say": named.say}
+    victim: OpenAiVictim = call(OpenAiVictim, {**given, **rest}, name)
     victim.probe()
     return victim
 
 
-def _one_label(name: str, label: str, device: str, precision: str, *, quiet: bool) -> Victim:
+def _one_label(named: _Named) -> Victim:
     """Load a multi-label classifier as a victim with one of its labels."""
     from malaprop.models.victims.onnx import onnx_in
 
-    path = Path(name).expanduser()
+    path, label = named.path, str(named.label)
     exported = path if path.suffix.lower() == ".onnx" else onnx_in(path) if path.is_dir() else None
     if exported is not None:
-        return _onnx(exported, device, precision, quiet=quiet, label=label)
+        return _onnx(exported, named.device, named.precision, quiet=named.quiet, label=label)
     if not (path / "config.json").is_file():
-        raise SettingError(f"{name} takes no label to choose; #label={label} is for multi-label transformers or ONNX")
-    return _transformers_folder(path, device, precision, label=label)
+        raise SettingError(
+            f"{named.name} takes no label to choose; #label={label} is for multi-label transformers or ONNX"
+        )
+    return _transformers_folder(path, named.device, named.precision, label=label)
 
 
-def _is_reference(name: str) -> bool:
-    return bool(_REFERENCE.fullmatch(name)) and not name.startswith("hub:") and not zoo.is_name(name)
+def _refuse_options(named: _Named) -> Victim:
+    """Raise: victims of the kinds below in the table take no options."""
+    names = ", ".join(named.options_beside_label)
+    raise SettingError(f"{named.name} takes no options ({names}): functions and addresses do")
 
 
-def _referred(name: str, typed: Mapping[str, str], *, device: str, precision: str, **options: Any) -> Victim:
+def _is_reference(named: _Named) -> bool:
+    """Return whether a name is written `module:attribute` and no file has that name."""
+    name = named.name
+    reference = _REFERENCE.fullmatch(name) and not name.startswith("hub:") and not zoo.is_name(name)
+    return bool(reference) and not named.path.exists()
+
+
+def _referred(named: _Named) -> Victim:
     """Load the object at `module:attribute` as a victim; only functions take options."""
-    thing = resolve(name)
-    if typed and not _is_function(thing):
-        raise SettingError(f"{name} is no function; options behind # are for functions and addresses")
-    if typed:
+    thing = resolve(named.name)
+    options = named.options
+    if named.typed and not _is_function(thing):
+        raise SettingError(f"{named.name} is no function; options behind # are for functions and addresses")
+    if named.typed:
         from malaprop.models.victims.strings import StringVictim
 
-        options = {**convert_options(typed, StringVictim, name), **options}
-    return wrap(thing, name=name, device=device, precision=precision, **options)
+        options = {**convert_options(named.typed, StringVictim, named.name), **options}
+    return wrap(thing, name=named.name, device=named.device, precision=named.precision, **options)
 
 
-def _load(name: str, *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
-    if name.startswith("ensemble:"):
-        return _ensemble(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return _folder(path, device, precision)
-    if path.suffix.lower() == ".onnx":
-        return _onnx(path, device, precision, quiet=quiet)
-    if path.is_file() or path.suffix.lower() == ".skops":
-        return _file(path)
-    if zoo.is_name(name):
-        return _zoo(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
-    if name.startswith("hub:") or (_HUB.fullmatch(name) and not name.startswith(".")):
-        return _hub(name, device, precision)
-    raise _nothing(name)
+def _is_hub_name(named: _Named) -> bool:
+    """Return whether a name is written `hub:NAME` or `owner/name`."""
+    name = named.name
+    return name.startswith("hub:") or bool(_HUB.fullmatch(name) and not name.startswith("."))
 
 
-def _hub(name: str, device: str, precision: str) -> Victim:
+def _hub(named: _Named) -> Victim:
     try:
         from malaprop.models.victims.options import hub_name
 
-        known = hub_name(name)
+        known = hub_name(named.name)
     except ImportError:
-        raise VictimError(f"{name} needs the transformers library; install malaprop[hf]") from None
+        raise VictimError(f"{named.name} needs the transformers library; install malaprop[hf]") from None
     from malaprop.models.victims.hf import load_transformers
 
-    return load_transformers(known, device=device, precision=precision)
+    return load_transformers(known, device=named.device, precision=named.precision)
+
+
+def _named_address(named: _Named) -> Victim:
+    return _at_address(named.name, quiet=named.quiet, typed=named.typed, **named.options)
+
+
+def _onnx_file(named: _Named) -> Victim:
+    return _onnx(named.path, named.device, named.precision, quiet=named.quiet)
+
+
+def _refuse_name(named: _Named) -> Victim:
+    """Raise: the name fits no kind of victim."""
+    raise _nothing(named.name)
 
 
 def _nothing(name: str) -> VictimError:
-    """Return the error for a name that is no victim, with the nearest right ones."""
+    """Return the error for a name that is not a victim, with the nearest right names."""
     if "," in name:
         return VictimError(f"{name} names several victims, one is wanted; malaprop audit takes several")
     if os.sep in name or name.startswith((".", "~")):
@@ -192,10 +262,22 @@ def _at_address(
     return victim
 
 
-def _ensemble(spec: str, **options: Any) -> Victim:
+def _ensemble(named: _Named) -> Victim:
+    """Load the members of `ensemble:A+B`, each as a victim of its own."""
     from malaprop.models.victims.ensemble import Ensemble, member_specs
 
-    return Ensemble(members=tuple(load(member, **options) for member in member_specs(spec)))
+    def member(spec: str) -> Victim:
+        return load(
+            spec,
+            device=named.device,
+            precision=named.precision,
+            data=named.data,
+            read=named.read,
+            seed=named.seed,
+            quiet=named.quiet,
+        )
+
+    return Ensemble(members=tuple(member(spec) for spec in member_specs(named.name)))
 
 
 def _folder(path: Path, device: str, precision: str) -> Victim:
@@ -221,7 +303,7 @@ def _folder(path: Path, device: str, precision: str) -> Victim:
 
 
 def _transformers_folder(path: Path, device: str, precision: str, label: str | None = None) -> Victim:
-    """A classifier as the library saves it; where it is a checkpoint of ours, as its card says."""
+    """Load a classifier that transformers saved; a checkpoint of ours gets name and limit from its card."""
     from malaprop.models.victims.hf import load_transformers
     from malaprop.training.card import read_card
     from malaprop.zoo import checkpoint
@@ -259,12 +341,33 @@ def _file(path: Path) -> Victim:
     )
 
 
-def _zoo(name: str, *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
+def _zoo(named: _Named) -> Victim:
+    """Load a zoo model from the cache; train it first if it is not there."""
     from malaprop.zoo.cache import find_or_train
 
-    if read is None:
-        raise SettingError(f"{name} may have to be trained first; pass read=malaprop.data.load")
-    return _folder(find_or_train(name, data, read=read, seed=seed, device=device, quiet=quiet), device, precision)
+    if named.read is None:
+        raise SettingError(f"{named.name} may have to be trained first; pass read=malaprop.data.load")
+    folder = find_or_train(
+        named.name, named.data, read=named.read, seed=named.seed, device=named.device, quiet=named.quiet
+    )
+    return _folder(folder, named.device, named.precision)
+
+
+# The first row that recognises a name loads it, so the order decides: a folder called like a zoo model is a folder.
+_KINDS_OF_NAMES: tuple[_Kind[_Named], ...] = (
+    _Kind("a language model", lambda it: is_language_model(it.name), _language_model),
+    _Kind("an address", lambda it: bool(_ADDRESS.match(it.name)), _named_address),
+    _Kind("a Python object at module:attribute", _is_reference, _referred),
+    _Kind("one label of a classifier", lambda it: it.label is not None and not it.options_beside_label, _one_label),
+    _Kind("any other name with options", lambda it: bool(it.options_beside_label), _refuse_options),
+    _Kind("an ensemble", lambda it: it.name.startswith("ensemble:"), _ensemble),
+    _Kind("a folder", lambda it: it.path.is_dir(), lambda it: _folder(it.path, it.device, it.precision)),
+    _Kind("an ONNX file", lambda it: it.path.suffix.lower() == ".onnx", _onnx_file),
+    _Kind("a file", lambda it: it.path.is_file() or it.path.suffix.lower() == ".skops", lambda it: _file(it.path)),
+    _Kind("a zoo model", lambda it: zoo.is_name(it.name), _zoo),
+    _Kind("a model of the Hugging Face hub", _is_hub_name, _hub),
+    _Kind("any other name", lambda _: True, _refuse_name),
+)
 
 
 def resolve(reference: str) -> Any:
@@ -313,58 +416,61 @@ def wrap(
     """Wrap a function, a scikit-learn pipeline, a transformers model or pipeline, or a torch module as a victim.
 
     A name, path or address is loaded, a list becomes an ensemble; a victim is returned as it is. `options` go to the
-    victim that is made: `batch`, `pairs` and `labels` for a function, `masks`, `limit` and `pad` for a torch module,
+    new victim: `batch`, `pairs` and `labels` for a function, `masks`, `limit` and `pad` for a torch module,
     those of `HttpVictim` for an address, `how` for a list. A model stays where it is, unless a device is given.
     """
     check_precision(precision)
-    made = _wrap(thing, tokenizer, name=name, device=device, precision=precision, read=read, say=say, **options)
-    check_given(precision, made)
-    return made
+    victim = _load_as_first(_KINDS_OF_OBJECTS, _Object(thing, tokenizer, name, device, precision, read, say, options))
+    check_given(precision, victim)
+    return victim
 
 
-def _wrap(
-    thing: Any,
-    tokenizer: Any,
-    *,
-    name: str | None,
-    device: str | None,
-    precision: str,
-    read: Read | None,
-    say: Callable[[str], None] | None,
-    **options: Any,
-) -> Victim:
-    if isinstance(thing, str) and _ADDRESS.match(thing):
-        url, typed = split_options(thing)
-        return _at_address(url, say=say, typed=typed, **options)
-    if isinstance(thing, (list, tuple)):
-        from malaprop.models.victims.ensemble import Ensemble
+def _wrap_address(given: _Object) -> Victim:
+    url, typed = split_options(given.thing)
+    return _at_address(url, say=given.say, typed=typed, **given.options)
 
-        return Ensemble(
-            members=tuple(wrap(one, device=device, precision=precision, read=read, say=say) for one in thing), **options
-        )
-    if isinstance(thing, (str, os.PathLike)):
-        return load(thing, device=device or "cpu", precision=precision, read=read, **options)
-    if inspect.isclass(thing):
-        raise VictimError(f"{name or thing.__name__} is a class; give an instance of it, or a function")
-    if is_victim(thing):
-        return complete(thing)
-    if _from_transformers(thing):
-        return _transformers(thing, tokenizer, name=name, device=device, precision=precision, **options)
-    if _is_module(thing):
-        return _module(thing, tokenizer, name=name, device=device, **options)
-    if _is_classifier(thing):
-        from malaprop.models.victims.sklearn import wrap_sklearn
 
-        return wrap_sklearn(thing, name=name, **options)
-    if callable(thing):
-        from malaprop.models.victims.strings import StringVictim
+def _wrap_list(given: _Object) -> Victim:
+    """Wrap each object of a list as a victim; return their ensemble."""
+    from malaprop.models.victims.ensemble import Ensemble
 
-        called = name or str(getattr(thing, "__name__", type(thing).__name__))
-        made: Victim = call(StringVictim, {"call": thing, "name": called, "say": say, **options}, called)
-        return made
+    members = (
+        wrap(one, device=given.device, precision=given.precision, read=given.read, say=given.say) for one in given.thing
+    )
+    return Ensemble(members=tuple(members), **given.options)
+
+
+def _load_by_name(given: _Object) -> Victim:
+    return load(given.thing, device=given.device or "cpu", precision=given.precision, read=given.read, **given.options)
+
+
+def _refuse_class(given: _Object) -> Victim:
+    """Raise: a class has to be instantiated first."""
+    raise VictimError(f"{given.name or given.thing.__name__} is a class; give an instance of it, or a function")
+
+
+def _wrap_classifier(given: _Object) -> Victim:
+    from malaprop.models.victims.sklearn import wrap_sklearn
+
+    return wrap_sklearn(given.thing, name=given.name, **given.options)
+
+
+def _wrap_function(given: _Object) -> Victim:
+    """Wrap a function from a list of texts to scores or labels."""
+    from malaprop.models.victims.strings import StringVictim
+
+    called = given.name or str(getattr(given.thing, "__name__", type(given.thing).__name__))
+    victim: Victim = call(
+        StringVictim, {"call": given.thing, "name": called, "say": given.say, **given.options}, called
+    )
+    return victim
+
+
+def _refuse_object(given: _Object) -> Victim:
+    """Raise: the object fits no kind of victim."""
     raise VictimError(
-        f"a {type(thing).__name__} is no victim; expected a function of a list of texts, a scikit-learn pipeline, "
-        "a transformers model, a torch module with its tokenizer, or a name"
+        f"a {type(given.thing).__name__} is no victim; expected a function of a list of texts, a scikit-learn "
+        "pipeline, a transformers model, a torch module with its tokenizer, or a name"
     )
 
 
@@ -379,6 +485,7 @@ def _is_classifier(thing: Any) -> bool:
 
 
 def _is_function(thing: Any) -> bool:
+    """Return whether an object can be called and is neither a class nor a model of a known library."""
     others = (_from_transformers, _is_module, _is_classifier, is_victim)
     return callable(thing) and not inspect.isclass(thing) and not any(test(thing) for test in others)
 
@@ -392,11 +499,14 @@ def _is_module(thing: Any) -> bool:
     return torch is not None and isinstance(thing, torch.nn.Module)
 
 
-def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str | None, **options: Any) -> Victim:
+def _wrap_transformers(given: _Object) -> Victim:
+    """Wrap a model or pipeline of transformers: a causal model by a prompt, any other as a classifier."""
     from malaprop.models.victims.hf import wrap_transformers
 
+    thing, name, device = given.thing, given.name, given.device
+    options = {"precision": given.precision, **given.options}
     model = thing.model if _is_pipeline(thing) else thing
-    tokenizer = tokenizer or _own_tokenizer(thing)
+    tokenizer = given.tokenizer or _own_tokenizer(thing)
     if tokenizer is None:
         raise VictimError(f"{type(thing).__name__} needs its tokenizer; pass it as the second argument")
     if type(model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
@@ -405,10 +515,10 @@ def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str |
 
         asked, rest = split_asking(options)
         moved = model if device is None else model.to(device)
-        made: Victim = call(
+        victim: Victim = call(
             wrap_causal, {"model": moved, "tokenizer": tokenizer, "asking": Asking(**asked), "name": name, **rest}, "it"
         )
-        return made
+        return victim
     return wrap_transformers(model, tokenizer, name=name, device=device, **options)
 
 
@@ -420,9 +530,11 @@ def _own_tokenizer(thing: Any) -> Any:
     return getattr(thing, "tokenizer", None) if _is_pipeline(thing) else None
 
 
-def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str | None, **options: Any) -> Victim:
+def _wrap_module(given: _Object) -> Victim:
+    """Wrap a torch module with its tokenizer."""
     from malaprop.models.victims.module import wrap_module
 
+    thing, tokenizer, options = given.thing, given.tokenizer, given.options
     if tokenizer is None:
         raise VictimError(f"{type(thing).__name__} needs a tokenizer; pass a function from strings to lists of ids")
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -432,4 +544,19 @@ def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str | None,
         pieces = WordPieces.of(backend)
         tokenizer = pieces.pieces
         options = {"head": pieces.head, "tail": pieces.tail, "separator": pieces.between, **options}
-    return wrap_module(thing, tokenizer, name=name, device=device, **options)
+    return wrap_module(thing, tokenizer, name=given.name, device=given.device, **options)
+
+
+# In this order: a transformers model is a torch module too, and most of these objects can be called.
+_KINDS_OF_OBJECTS: tuple[_Kind[_Object], ...] = (
+    _Kind("an address", lambda it: isinstance(it.thing, str) and bool(_ADDRESS.match(it.thing)), _wrap_address),
+    _Kind("an ensemble", lambda it: isinstance(it.thing, (list, tuple)), _wrap_list),
+    _Kind("a name or path", lambda it: isinstance(it.thing, (str, os.PathLike)), _load_by_name),
+    _Kind("a class", lambda it: inspect.isclass(it.thing), _refuse_class),
+    _Kind("a victim", lambda it: is_victim(it.thing), lambda it: complete(it.thing)),
+    _Kind("a transformers model", lambda it: _from_transformers(it.thing), _wrap_transformers),
+    _Kind("a torch module", lambda it: _is_module(it.thing), _wrap_module),
+    _Kind("a scikit-learn classifier", lambda it: _is_classifier(it.thing), _wrap_classifier),
+    _Kind("a function", lambda it: callable(it.thing), _wrap_function),
+    _Kind("any other object", lambda _: True, _refuse_object),
+)

@@ -10,7 +10,7 @@ import toy
 from torch import nn
 
 from malaprop.core.errors import MalapropError, SettingError, VictimError
-from malaprop.frame.runs.load_victim import load, wrap
+from malaprop.frame.runs.load_victim import _KINDS_OF_NAMES, _Named, load, wrap
 from malaprop.models.victims.strings import StringVictim
 
 
@@ -203,3 +203,45 @@ def test_a_function_that_ends_the_program_is_a_victims_error():
 
     with pytest.raises(VictimError, match="raised SystemExit"):
         wrap(leaves).predict([("a",)])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("causal:folder", "a language model"),
+        ("openai:model@http://localhost:1", "a language model"),
+        ("http://localhost:1/predict", "an address"),
+        ("mine:predict", "a Python object at module:attribute"),
+        ("mine:predict.py", "a folder"),
+        ("ensemble:mr/a+mr/b", "an ensemble"),
+        ("LSTM-W-GloVe-1", "a zoo model"),
+        ("CNN-W-GloVe-1", "a folder"),
+        ("model.onnx", "an ONNX file"),
+        ("model.skops", "a file"),
+        ("notes.txt", "a file"),
+        ("org/name", "a model of the Hugging Face hub"),
+        ("hub:name", "a model of the Hugging Face hub"),
+        ("nothing", "any other name"),
+    ],
+)
+def test_the_first_kind_that_recognises_a_name(here, name, kind):
+    for folder in ("mine:predict.py", "CNN-W-GloVe-1"):  # a folder goes before a name of the same letters
+        (here / folder).mkdir()
+    (here / "notes.txt").touch()
+    named = _Named(name, {}, {}, "cpu", "fp32", "mr", None, 0, quiet=True)
+    assert next(row.what for row in _KINDS_OF_NAMES if row.recognises(named)) == kind
+
+
+@pytest.mark.parametrize(
+    ("typed", "options", "kind"),
+    [
+        ({"label": "toxic"}, {}, "one label of a classifier"),
+        ({}, {"label": 0}, "one label of a classifier"),
+        ({}, {"label": None}, "any other name"),
+        ({"label": "toxic"}, {"batch": 3}, "any other name with options"),
+        ({}, {"batch": 3}, "any other name with options"),
+    ],
+)
+def test_a_label_or_other_options_decide_the_kind(here, typed, options, kind):
+    named = _Named("nothing", typed, options, "cpu", "fp32", "mr", None, 0, quiet=True)
+    assert next(row.what for row in _KINDS_OF_NAMES if row.recognises(named)) == kind
