@@ -1,16 +1,16 @@
-"""Golden records: what every command says and leaves on tiny data, to be compared before and after a change.
+"""Golden records: the output and the files of every command on tiny data, to compare before and after a change.
 
-    python tools/golden.py make before               nearly all commands, two minutes on a free core; --long: all
-    python tools/golden.py make after                again, after the change
-    python tools/golden.py compare before after      what differs; exit 1 where something changed or is gone
+    python tools/golden.py make before               run nearly all commands, two minutes on a free core; --long: all
+    python tools/golden.py make after                run them again, after the change
+    python tools/golden.py compare before after      show differences; exit 1 if something changed or is gone
 
-    python tools/golden.py make after --only audit,transfer          these commands, and those that they build on
-    python tools/golden.py make after --only transfer --also "--jobs 2"    with more options
+    python tools/golden.py make after --only audit,transfer          run these commands and those that they need
+    python tools/golden.py make after --only transfer --also "--jobs 2"    add options
 
-One thread, one seed, the CPU, no download. Times, dates, versions and the place of the work folder are taken out, so
-that two makings of one code are equal. Of a command is kept: its exit code, what it prints (`said.txt`), the last line
-of `--json` (`json.json`), help pages, and below `files` each record, outcomes sorted by id, and hashes of weights.
-A file or key that is new is reported, but is no fault: records and `--json` may grow.
+One thread, one seed, the CPU, no download. The records leave out times, dates, versions, the path of the work folder
+and what else differs between two runs of one code (`_NOISE`). They hold the exit code and the output of each command
+(`said.txt`), its line of `--json` (`json.json`), help pages, and below `files` each file that it wrote, outcomes sorted
+by id, weights as hashes. `compare` reports a new file or key, but does not count it as a fault: records may grow.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from fnmatch import fnmatch
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -43,18 +44,23 @@ TIMES = frozenset(_CLOCK.split())
 _TIMED = re.compile(r"\d[\d,]*(\.\d+)?(e-?\d+)?( ?(s|ms|seconds|x|asked a second|minutes|of the attacks)\b)")
 _SECONDS = re.compile(r"(seconds?) [\d.,]+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
+_NOISE = (  # kept files, and a key of theirs, or None for the file, that differ between two runs of one code
+    ("*/study.toml.json", "content"),  # marks of model folders, whose cards hold training times
+    ("humans-score/*.json", "study"),  # the random id of a human evaluation
+    ("rules-mine/files/*/shards/*", None),  # arrays of mined shards, with the seconds that each took
+)
 _SHOWN = 12  # differences of one file
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command line, and which steps it builds on; --json is added where `json` is set."""
+    """A command line, and the steps whose files it needs; --json is added if `json` is set."""
 
     name: str
     words: str
     after: tuple[str, ...] = ()
     json: bool = True
-    long: bool = False  # trains for half a minute: left out unless it is named, or with --long
+    long: bool = False  # trains for half a minute: runs only if it is named, or with --long
 
 
 _SMALL = "--set dim=12 --set hidden=8 --set epochs=3 --set batch=16 --set rate=0.02 --device cpu"
@@ -166,7 +172,7 @@ def translate(texts):
 
 
 def furnish(place: Path) -> None:
-    """Data and victims of a few lines."""
+    """Write small data files and the module of toy victims to the work folder."""
     import numpy as np
 
     (place / "toymodel.py").write_text(MODEL, encoding="utf-8")
@@ -215,17 +221,17 @@ def furnish(place: Path) -> None:
 
 
 def answer(place: Path) -> None:
-    """What people said, for `humans import`: the first choice of everything."""
+    """Write answers for `humans import`: each rater takes the first choice of each task."""
     tasks = place / "tasks.json"
     if tasks.is_file():
-        told = [
+        answers = [
             {"task": t["task"], "rater": t["rater"], "answer": t["choices"][0]} for t in json.loads(tasks.read_text())
         ]
-        (place / "answers.json").write_text(json.dumps(told))
+        (place / "answers.json").write_text(json.dumps(answers))
 
 
 def call(place: Path, words: Sequence[str], said: Path) -> int:
-    """Runs the command in a process of its own that has the libraries already; gives its exit code."""
+    """Run a command in a fork, which has the libraries loaded; return its exit code."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -251,7 +257,7 @@ def call(place: Path, words: Sequence[str], said: Path) -> int:
 
 
 def pages() -> Iterator[tuple[str, list[str]]]:
-    """The name and the words of every help page."""
+    """Yield the name of each help page, and the words of its command line."""
     import typer
 
     from malaprop.cli.main import app
@@ -265,7 +271,7 @@ def pages() -> Iterator[tuple[str, list[str]]]:
 
 
 def tidy(value: Any, place: str) -> Any:
-    """Without times, dates, versions and the folder; numbers that JSON lacks as words."""
+    """Return a value without times, dates, versions and the folder; nan and inf become strings."""
     if isinstance(value, dict):
         return {name: tidy(inner, place) for name, inner in value.items() if name not in TIMES}
     if isinstance(value, list):
@@ -275,11 +281,23 @@ def tidy(value: Any, place: str) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def is_noise(name: Path, key: str | None = None) -> bool:
+    """Return whether a kept file, or one of its keys, differs between two runs of one code."""
+    return any(key == noisy and fnmatch(name.as_posix(), pattern) for pattern, noisy in _NOISE)
+
+
+def without_noise(name: Path, value: Any) -> Any:
+    """Return the value of a kept file without the keys that differ between two runs of one code."""
+    return {key: inner for key, inner in value.items() if not is_noise(name, key)} if isinstance(value, dict) else value
+
+
 def plain(text: str, place: str) -> str:
+    """Return a text without times, dates and the path of the work folder."""
     return _DATE.sub("DATE", _TIMED.sub(r"N\3", _SECONDS.sub(r"\1 N", text.replace(place, "."))))
 
 
 def _rows(path: Path, place: str) -> list[Any]:
+    """Return the rows of a JSON lines file, sorted by id, without times."""
     rows = [tidy(json.loads(line), place) for line in path.read_text(encoding="utf-8").splitlines() if line]
     return sorted(rows, key=lambda row: str(row.get("id", "")) if isinstance(row, dict) else "")
 
@@ -295,26 +313,32 @@ _READ: dict[str, Callable[[Path, str], Any]] = {
 
 
 def keep(step: Step, before: dict[Path, int], place: Path, out: Path, code: int, said: Path) -> None:
-    """Stores what the step said, and each file that it left or changed."""
+    """Store the output of a step and each file that it wrote or changed."""
     folder = out / step.name
     folder.mkdir(parents=True, exist_ok=True)
     output, errors = (said.with_suffix(end).read_text(encoding="utf-8", errors="replace") for end in (".out", ".err"))
     lines = output.splitlines()
     if code == 0 and step.json and lines:
-        write(folder / "json.json", tidy(json.loads(lines.pop()), str(place)))
-    told = [line.rstrip() for line in (f"exit {code}", *lines, *(errors.splitlines() if code else ()))]
-    (folder / "said.txt").write_text(plain("\n".join(told) + "\n", str(place)), encoding="utf-8")
+        write(out, Path(step.name, "json.json"), tidy(json.loads(lines.pop()), str(place)))
+    printed = [line.rstrip() for line in (f"exit {code}", *lines, *(errors.splitlines() if code else ()))]
+    (folder / "said.txt").write_text(plain("\n".join(printed) + "\n", str(place)), encoding="utf-8")
     for path, stamp in stamps(place).items():
         if before.get(path) != stamp and path.suffix in _READ:
-            write(folder / "files" / f"{path.relative_to(place)}.json", _READ[path.suffix](path, str(place)))
+            name = Path(step.name, "files", f"{path.relative_to(place)}.json")
+            write(out, name, _READ[path.suffix](path, str(place)))
 
 
-def write(path: Path, value: Any) -> None:
+def write(out: Path, name: Path, value: Any) -> None:
+    """Write a value as JSON without noise; write nothing for a file that is noise."""
+    if is_noise(name):
+        return
+    path, value = out / name, without_noise(name, value)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def stamps(place: Path) -> dict[Path, int]:
+    """Return the time of change of each file in the work folder, in nanoseconds; the cache is left out."""
     return {
         path: path.stat().st_mtime_ns
         for path in sorted(place.rglob("*"))
@@ -323,7 +347,10 @@ def stamps(place: Path) -> dict[Path, int]:
 
 
 def choose(only: str, long: bool) -> list[Step]:
-    """The steps whose name is given, or begins so, and what they build on, in order; of no names all that are quick."""
+    """Return the steps whose names begin with those in `only`, and the steps they need, in order; without names all.
+
+    Steps that take half a minute are among all steps only if `long` is set.
+    """
     asked = [name for name in only.split(",") if name]
     names = {s.name for s in STEPS if any(s.name == a or s.name.startswith(f"{a}-") for a in asked)}
     names = names or {step.name for step in STEPS if long or not step.long}
@@ -334,7 +361,7 @@ def choose(only: str, long: bool) -> list[Step]:
 
 
 def settle(place: Path) -> None:
-    """Makes the folder to work in: data, victims, and a cache of its own that shares the assets alone."""
+    """Create the work folder: data, victims, and an empty cache that links the assets of the user's cache."""
     os.environ.update(OMP_NUM_THREADS="1", MALAPROP_OFFLINE="1", COLUMNS="120", NO_COLOR="1")
     cache = Path(os.environ.get("MALAPROP_CACHE") or Path.home() / ".cache" / "malaprop").resolve()
     (place / "cache").mkdir(parents=True)
@@ -345,6 +372,7 @@ def settle(place: Path) -> None:
 
 
 def keep_help(place: Path, out: Path, said: Path) -> None:
+    """Store each help page."""
     for name, words in pages():
         call(place, words, said)
         target = out / "help" / f"{name}.txt"
@@ -353,14 +381,14 @@ def keep_help(place: Path, out: Path, said: Path) -> None:
 
 
 def make(place: Path, out: Path, steps: Sequence[Step], also: Sequence[str], *, help: bool) -> int:
-    """Runs the steps in the folder; 1 where one ended otherwise than it should."""
+    """Run the steps in the work folder; return 1 if one of them ended with an unexpected exit code."""
     settle(place)
     import torch
 
     import malaprop.cli.main
 
     torch.set_num_threads(1)
-    print(f"of {Path(malaprop.__file__).parent}")
+    print(f"commands of {Path(malaprop.__file__).parent}")
     said, failed = place / "cache" / "said", 0
     if help:
         keep_help(place, out, said)
@@ -375,12 +403,12 @@ def make(place: Path, out: Path, steps: Sequence[Step], also: Sequence[str], *, 
         last = (said.with_suffix(".err").read_text(errors="replace").splitlines() or [""])[-1]
         took = f"{time.perf_counter() - begun:5.1f} s"
         print(f"{step.name:22} exit {code}  {took}{f'  {last}' if odd else ''}", flush=True)
-    print(f"{failed} commands ended otherwise than they should" if failed else "all ended as they should")
+    print(f"{failed} commands ended with an unexpected exit code" if failed else "all exit codes are as expected")
     return int(failed > 0)
 
 
 def differences(old: Any, new: Any, where: str = "") -> Iterator[tuple[bool, str]]:
-    """Each place that differs, and whether that is a fault; a key that came is none."""
+    """Yield a line for each difference, and whether it is a fault; a new key is not a fault."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in {**old, **new}:
             at = f"{where}.{name}" if where else name
@@ -405,11 +433,12 @@ def _short(value: Any) -> str:
 
 
 def compare(one: Path, two: Path) -> int:
+    """Print the differences of two folders of records; return 1 if a file changed or is gone."""
     faults = grown = 0
     names = [{p.relative_to(root) for p in root.rglob("*") if p.is_file()} for root in (one, two)]
     made = {path.parts[0] for path in names[0]} & {path.parts[0] for path in names[1]}  # the steps that both have
     for name in sorted(names[0] | names[1]):
-        if name.parts[0] not in made:
+        if name.parts[0] not in made or is_noise(name):
             continue
         if name not in names[1] or name not in names[0]:
             gone = name not in names[1]
@@ -420,7 +449,9 @@ def compare(one: Path, two: Path) -> int:
         if old == new:
             continue
         if name.suffix == ".json":
-            found = list(differences(json.loads(old), json.loads(new)))
+            found = list(differences(*(without_noise(name, json.loads(text)) for text in (old, new))))
+            if not found:
+                continue
         else:
             lines = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0))[2:]
             found = [(True, line) for line in lines if not line.startswith("@@")]
@@ -432,7 +463,7 @@ def compare(one: Path, two: Path) -> int:
             print(f"    and {len(found) - _SHOWN} more")
     apart = {path.parts[0] for path in names[0] ^ names[1]} - made
     if apart:
-        print(f"in one of both alone: {', '.join(sorted(apart))}")
+        print(f"only one folder has: {', '.join(sorted(apart))}")
     print(f"{len(made)} commands compared: {faults} files changed or gone, {grown} grown")
     return int(faults > 0)
 
@@ -440,13 +471,13 @@ def compare(one: Path, two: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(dest="what", required=True)
-    making = parts.add_parser("make", help="run the commands and store what they say and leave")
+    making = parts.add_parser("make", help="run the commands and store their output and files")
     making.add_argument("out", type=Path)
-    making.add_argument("--only", default="", help="steps by name or by the beginning of it, separated by commas")
-    making.add_argument("--also", default="", help="options that every command gets as well")
-    making.add_argument("--long", action="store_true", help="also the four that take half a minute each")
-    making.add_argument("--work", type=Path, help="a new folder to work in, which is kept")
-    comparing = parts.add_parser("compare", help="show what differs between two such folders")
+    making.add_argument("--only", default="", help="steps, by name or by its beginning, separated by commas")
+    making.add_argument("--also", default="", help="options to add to every command")
+    making.add_argument("--long", action="store_true", help="run also the four steps that take half a minute each")
+    making.add_argument("--work", type=Path, help="a new folder to work in, which stays")
+    comparing = parts.add_parser("compare", help="show the differences between two folders that make wrote")
     comparing.add_argument("one", type=Path)
     comparing.add_argument("two", type=Path)
     asked = parser.parse_args()
