@@ -15,15 +15,15 @@ SIZES = ("small", "full")
 Find = Callable[[Path], Mapping[str, str]]
 
 
-class _Named(dict[str, str]):
-    """Values by their names; a value that is not known yet is shown by its name in capitals."""
+class _Placeholders(dict[str, str]):
+    """Values for the placeholders of a command; an unknown one is replaced by its name in capitals."""
 
     def __missing__(self, name: str) -> str:
         return name.upper()
 
 
-class Doing(Protocol):
-    """A command of a step; values in braces, such as {here}, are filled in when it runs."""
+class StepCommand(Protocol):
+    """A command of a step; placeholders in braces, such as {here}, are filled in when it runs."""
 
     def words(self, values: Mapping[str, str]) -> list[str]:
         """Return the command's words as typed behind `malaprop`."""
@@ -31,7 +31,7 @@ class Doing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TypedCommand:
-    """A command that is not a study, as it is typed."""
+    """A command that is not a study, as a user types it."""
 
     line: str
 
@@ -40,8 +40,8 @@ class TypedCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A study by its command, and its settings by their names."""
+class StudyCommand:
+    """A study by its command, with its settings by name; a wrong name or value raises before anything runs."""
 
     command: str
     settings: Mapping[str, Any]
@@ -65,12 +65,13 @@ class Order:
         return [*self.command.split(), *arguments, *rest]
 
 
-def order(command: str, /, **settings: Any) -> Order:
-    """Make the order of a study; a setting named like a Python keyword gets an underscore behind it, as from_."""
-    return Order(command, {name.removesuffix("_"): value for name, value in settings.items()})
+def study_command(command: str, /, **settings: Any) -> StudyCommand:
+    """Return the command of a study; a setting named like a Python keyword gets an underscore behind it, as from_."""
+    return StudyCommand(command, {name.removesuffix("_"): value for name, value in settings.items()})
 
 
 def _fill(value: Any, values: Mapping[str, str]) -> Any:
+    """Return the value with the placeholders in all its strings filled in."""
     if isinstance(value, str):
         return value.format_map(values)
     if isinstance(value, (tuple, list)):
@@ -81,6 +82,7 @@ def _fill(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def _word(value: Any) -> str:
+    """Return a setting's value as typed on the command line."""
     if isinstance(value, tuple):
         return ",".join(map(_word, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -90,33 +92,33 @@ def _word(value: Any) -> str:
 class ClaimStep:
     """The commands that produce one record, for each size.
 
-    In settings {here} is the step's folder, {root} the one that holds all steps, {jobs} how many processes may work.
-    `about` says for each size what data and models they are, beside the paper's. `finds` gives more values from the
-    records of the steps before, such as the members of an ensemble that was chosen.
+    In settings {here} is the step's folder, {root} the folder of all steps, {jobs} the number of processes. `about`
+    describes for each size the data and models that stand in for the paper's. `finds` reads more placeholders from the
+    records of earlier steps, such as the members of a chosen ensemble.
     """
 
     name: str
-    does: Mapping[str, tuple[Doing, ...]]
+    does: Mapping[str, tuple[StepCommand, ...]]
     about: Mapping[str, str]
     needs: tuple[str, ...] = ()
     finds: Find | None = None
 
     def lines(self, size: str, root: Path, jobs: int) -> list[list[str]]:
         """Return the words of each command; empty if the step has no such size."""
-        values = _Named(here=str(root / self.name), root=str(root), jobs=str(jobs))
+        values = _Placeholders(here=str(root / self.name), root=str(root), jobs=str(jobs))
         if self.finds is not None:
             values.update(self.finds(root))
         return [doing.words(values) for doing in self.does.get(size, ())]
 
 
-def either(**sizes: Doing) -> dict[str, tuple[Doing, ...]]:
-    """Give a step one command for each size."""
+def either(**sizes: StepCommand) -> dict[str, tuple[StepCommand, ...]]:
+    """Return one command for each size, as a step's `does`."""
     return {size: (doing,) for size, doing in sizes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What the records say about a claim: our figures in words, the verdict, and the reason if it does not hold."""
+    """The result of reading a claim from the records: our figures in words, the verdict, and why it fails."""
 
     ours: str
     verdict: str
@@ -125,13 +127,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One row. `read` is given the folder that holds all steps, and reads those of `steps`; without a step, `instead`
-    says what there is.
+    """One claim of a paper. `read` takes the folder of all steps and reads the records of `steps`.
 
-    `varies` are those of its steps that decide nothing: they show why it fails, if it does.
-
-    `fails` is written down before anything is run: what would count as a failure. Of a claim that cannot fail, for it
-    is true by the way that things are made here, it is empty, and its reading says "by construction".
+    A claim without a step has a remark in `instead`. `varies` names the steps with varied settings: no verdict rests on
+    them, but they show why the claim fails. `fails` says what would count as a failure and is written before any run;
+    it is empty where the claim cannot fail by the way it is built, and the verdict is then "by construction".
     """
 
     id: str
@@ -146,7 +146,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """The claims of one paper, in its order, and the steps that they are read from."""
+    """The claims of one paper, in its order, and the steps whose records they are read from."""
 
     letter: str
     title: str

@@ -32,7 +32,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimsRecord(Record):
-    """All rows of one `malaprop reproduce`."""
+    """All claims of one `malaprop reproduce`; `failed` gives the reason for each failed step."""
 
     size: str
     rows: tuple[ClaimRow, ...]

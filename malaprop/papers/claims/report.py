@@ -22,6 +22,7 @@ def claims(found: Sequence[ClaimsRecord]) -> Markup:
 
 
 def headline(found: Sequence[ClaimsRecord]) -> Markup | None:
+    """Return the count of each verdict for the report's summary; None without a record."""
     return join(" ".join(map(summary, found)))
 
 
@@ -46,9 +47,9 @@ def _tables(record: ClaimsRecord) -> list[str]:
         rows = [(*_cells(row), row.fails) for row in record.rows if row.paper == paper]
         table = markdown((*_COLUMNS, "Fails if"), rows)
         lines += [f"**{paper}**", "", *(line.replace("<", "&lt;") for line in table), ""]
-    if told := [f"- **{row.id}** {row.verdict}. {row.why}" for row in record.rows if row.why]:
+    if reasons := [f"- **{row.id}** {row.verdict}. {row.why}" for row in record.rows if row.why]:
         lines += ["**What does not hold, and what the records show of the reason**", ""]
-        lines += [*(line.replace("<", "&lt;") for line in told), ""]
+        lines += [*(line.replace("<", "&lt;") for line in reasons), ""]
     return lines
 
 
@@ -72,8 +73,8 @@ def list_text(record: ClaimsRecord) -> str:
 
 def summary(record: ClaimsRecord) -> str:
     """Return the count of each verdict in one sentence."""
-    told = ", ".join(f"{count} {verdict}" for verdict, count in record.counts.items())
-    return f"{len(record.rows)} claims at {record.size} size: {told}."
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in record.counts.items())
+    return f"{len(record.rows)} claims at {record.size} size: {counts}."
 
 
 def _papers(record: ClaimsRecord) -> list[str]:

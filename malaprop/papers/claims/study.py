@@ -164,7 +164,7 @@ class Reproduce:
         chosen = choose_claims(self.ids or ("all",))
         reading = Reading(ours="", verdict="not done")
         rows = [
-            self._make(paper, claim, Path("OUT"), replace(reading, ours=claim.instead or _FULL))
+            self._build_row(paper, claim, Path("OUT"), replace(reading, ours=claim.instead or _FULL))
             for paper, claim in chosen
         ]
         found = ClaimsRecord(size=self.size, rows=tuple(rows))
@@ -175,10 +175,12 @@ class Reproduce:
         return View(summary={"size": self.size, "rows": said}, text=partial(list_text, found))
 
     def _row(self, paper: Paper, claim: Claim, root: Path, place: Path, failed: dict[str, str]) -> ClaimRow:
+        """Return a claim's row, read from the records in `place`."""
         there = any(step.does.get(self.size) for step in paper.steps if step.name in claim.steps)
-        return self._make(paper, claim, root, self._read(claim, place, there, failed), place)
+        return self._build_row(paper, claim, root, self._read(claim, place, there, failed), place)
 
-    def _make(self, paper: Paper, claim: Claim, root: Path, found: Reading, place: Path | None = None) -> ClaimRow:
+    def _build_row(self, paper: Paper, claim: Claim, root: Path, found: Reading, place: Path | None = None) -> ClaimRow:
+        """Return a claim's row with this reading; it describes the steps alone that have a folder in `place`."""
         from malaprop.frame.records.intervals import AMISS
         from malaprop.papers.claims.record import ClaimRow
 
@@ -204,6 +206,7 @@ class Reproduce:
         )
 
     def _read(self, claim: Claim, place: Path, there: bool, failed: dict[str, str]) -> Reading:
+        """Read a claim; one whose records are missing or unreadable is "not done", with the reason."""
         from malaprop.papers.claims.claim import Reading
 
         reasons = [failed[name] for name in claim.steps if name in failed]
@@ -247,7 +250,7 @@ class Reproduce:
 
 @dataclass(frozen=True, slots=True)
 class CommandsDone:
-    """The commands of a step that have ended well, in done.json; how many processes they had does not matter."""
+    """The commands of a step that succeeded, in done.json; the number of processes they used does not matter."""
 
     step: ClaimStep
     size: str
@@ -259,12 +262,16 @@ class CommandsDone:
         return self.done(folder)
 
     def before(self, folder: Path) -> list[list[str]]:
-        """The first of these very commands, or of what this machine can do of them: each may need those before it."""
+        """Return the step's first commands that have succeeded, in full or without measures that this machine lacks.
+
+        Later ones do not count, as each may need those before it.
+        """
         pairs = zip(self._lines(folder), _read_done(folder), strict=False)
         same = takewhile(lambda pair: pair[1] == pair[0] or pair[1] == drop_measures(pair[0])[0], pairs)
         return [held for _, held in same]
 
     def _lines(self, folder: Path) -> list[list[str]]:
+        """Return the commands of the step, with --jobs 1 so that the number of processes does not matter."""
         root = folder.parents[self.step.name.count("/")]
         return self.step.lines(self.size, root, 1)
 
@@ -293,6 +300,7 @@ class CommandsDone:
 
 
 def _read_done(folder: Path) -> list[list[str]]:
+    """Return the commands in done.json; none if it is missing or damaged."""
     try:
         found = json.loads((folder / DONE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -301,7 +309,7 @@ def _read_done(folder: Path) -> list[list[str]]:
 
 
 def drop_measures(words: list[str]) -> tuple[list[str], dict[str, str]]:
-    """A command without the measures that cannot be taken on this machine, and why each cannot."""
+    """Return a command without the measures that this machine cannot take, and for each the reason."""
     if _MEASURE not in words:
         return words, {}
     at = words.index(_MEASURE)
@@ -312,7 +320,7 @@ def drop_measures(words: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def run_command(words: Sequence[str], output: Path, minutes: float | None = None) -> str:
-    """A command of ours in a process of its own; what it prints goes to a file. Gives why it failed."""
+    """Run a malaprop command in its own process with output to a file; return why it failed, empty if it succeeded."""
     with output.open("w", encoding="utf-8") as file:
         try:
             ended = subprocess.run(  # noqa: S603 - words of our own
@@ -334,7 +342,7 @@ def run_command(words: Sequence[str], output: Path, minutes: float | None = None
 
 
 def choose_claims(ids: Sequence[str]) -> list[tuple[Paper, Claim]]:
-    """The claims of these ids: U2, a paper's letter, or all."""
+    """Return the claims of these ids: U2, a paper's letter, or all."""
     from malaprop.papers.claims.by_paper import PAPERS
 
     known = {claim.id.casefold(): (paper, claim) for paper in PAPERS for claim in paper.claims}
@@ -356,7 +364,7 @@ def choose_claims(ids: Sequence[str]) -> list[tuple[Paper, Claim]]:
 
 
 def steps_of(chosen: Sequence[tuple[Paper, Claim]], size: str | None = None) -> list[ClaimStep]:
-    """What these claims are read from, at any size or at this one, each once and after what it needs."""
+    """Return the steps that these claims are read from, each once and after the steps it needs; `size` limits them."""
     found: dict[str, ClaimStep] = {}
 
     def add(paper: Paper, name: str) -> None:

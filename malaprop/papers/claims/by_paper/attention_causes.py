@@ -11,7 +11,7 @@ from malaprop.features.translation.record import TranslationRecord
 from malaprop.frame.records.intervals import differ, gap_text, short, tell_larger
 from malaprop.papers.attentive.oneword_record import OneWordRecord
 from malaprop.papers.claims.by_paper import commands, translators
-from malaprop.papers.claims.claim import ClaimStep, Doing, order
+from malaprop.papers.claims.claim import ClaimStep, StepCommand, study_command
 from malaprop.papers.claims.kept_records import need
 
 # --- the settings, fixed before the run
@@ -50,12 +50,13 @@ _DEPTHS = (1, 3)  # layers, of both kinds
 _KINDS = ("BiLSTM-Attention", "Transformer-3")
 
 
-def _vary(name: str, about: str, needs: tuple[str, ...], *does: Doing) -> ClaimStep:
+def _vary(name: str, about: str, needs: tuple[str, ...], *does: StepCommand) -> ClaimStep:
+    """Return a diagnostic step that runs these commands, at full size alone."""
     return ClaimStep(name=name, does={"full": does}, about={"full": about}, needs=needs)
 
 
 def _vary_reviews() -> tuple[ClaimStep, ...]:
-    """The weakest word of the same models with other vocabularies, and of models that read less."""
+    """Return steps that attack the weakest word with other vocabularies, and of models that read less of a text."""
     models = tuple(
         f"{{root}}/{YELP}/{one}" for one in ("models/BiLSTM-Attention", "start/BERT", "models/Transformer-3")
     )
@@ -64,18 +65,18 @@ def _vary_reviews() -> tuple[ClaimStep, ...]:
     steps = [
         _vary(
             name, f"the models of the one-word attacks on Yelp, {said}", (YELP,),
-            order("study oneword", models=models, **{**both, "vocabulary": words}),
+            study_command("study oneword", models=models, **{**both, "vocabulary": words}),
         )
         for (name, said), words in ((few, 500), (many, 20_000))
     ]  # fmt: skip
     tuned = commands.train("BERT", data="yelp", settings={**FINE_TUNED, "limit": _SHORT}, out="{here}/start/BERT")
     names = ("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3")
-    study = order("study oneword", models=names, set={"limit": _SHORT}, **both)
+    study = study_command("study oneword", models=names, set={"limit": _SHORT}, **both)
     return (*steps, _vary(less[0], f"models of the same kinds on Yelp, {less[1]}", (), tuned, study))
 
 
 def _vary_pairs() -> tuple[ClaimStep, ...]:
-    """The weakest word of the same models of entailment with fewer words to put in, and in the premise."""
+    """Return steps that attack the weakest word of entailment models with smaller vocabularies, and in the premise."""
     models = tuple(
         f"{{root}}/{PAIRS}/{one}" for one in ("models/Pair-BiLSTM-Attention", "start/BERT", "models/Pair-Transformer")
     )
@@ -88,14 +89,14 @@ def _vary_pairs() -> tuple[ClaimStep, ...]:
     return tuple(
         _vary(
             name, f"the models of the one-word attacks on MNLI, {said}", (PAIRS,),
-            order("study oneword", models=models, **{**both, **one}),
+            study_command("study oneword", models=models, **{**both, **one}),
         )
         for (name, said), one in zip(ONE_WORD[PAIRS].items(), given, strict=True)
     )  # fmt: skip
 
 
 def _vary_smaller() -> tuple[ClaimStep, ...]:
-    """The weakest word of small models of entailment, in few words and in the premise."""
+    """Return steps that attack the weakest word of small entailment models with few words, and in the premise."""
     taught = (
         commands.train(_PAIR_LSTM, data="mnli", settings={"epochs": 4}, out=f"{{here}}/models/{_PAIR_LSTM}"),
         commands.train("BERT", data="mnli", settings={"epochs": 1}, out="{here}/models/BERT"),
@@ -104,12 +105,13 @@ def _vary_smaller() -> tuple[ClaimStep, ...]:
     models = tuple(f"{{root}}/{_TAUGHT}/models/{name}" for name in (_PAIR_LSTM, "BERT"))
     both: dict[str, Any] = {"data": "mnli", "n": 100, "recipes": ("gs-gr",), "jobs": "{jobs}", "out": "{here}"}
     return _vary(_TAUGHT, about, (), *taught), *(
-        _vary(name, f"{about}, {said}", (_TAUGHT,), order("study oneword", models=models, **both, **one))
+        _vary(name, f"{about}, {said}", (_TAUGHT,), study_command("study oneword", models=models, **both, **one))
         for name, (said, one) in SMALLER.items()
     )
 
 
-def _vary_typos(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[ClaimStep, ...]:
+def _vary_typos(translate: Callable[[str, int], tuple[StepCommand, ...]]) -> tuple[ClaimStep, ...]:
+    """Return steps with more typos a sentence, on the same two translators."""
     return tuple(
         ClaimStep(
             name=name,
@@ -122,13 +124,13 @@ def _vary_typos(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Cla
 
 
 def _vary_depth() -> ClaimStep:
-    """Small models of both kinds with as many layers as each other, under the same random edits."""
+    """Return the step that compares small LSTMs and Transformers of equal depth under the same random edits."""
     places = {(kind, depth): f"{{here}}/models/{kind}-{depth}" for depth in _DEPTHS for kind in _KINDS}
     taught = [
         commands.train(kind, data="mr", settings={"epochs": 3, "depth": depth}, out=place)
         for (kind, depth), place in places.items()
     ]
-    look = order(
+    look = study_command(
         "study attention", models=tuple(places.values()), data="mr", n=60, set={"vocabulary": 50}, draws=0,
         jobs="{jobs}", out="{here}",
     )  # fmt: skip
@@ -138,40 +140,40 @@ def _vary_depth() -> ClaimStep:
 
 
 def _vary_choice() -> ClaimStep:
-    """GS-GR and GS-EC with few and with many words to choose from, on the small models of the depths."""
+    """Return the step that runs GS-GR and GS-EC with few and with many words, on the models of the depth step."""
     models = tuple(f"{{root}}/{DEPTH}/models/{name}" for name in ("BiLSTM-Attention-1", "Transformer-3-3"))
     both: dict[str, Any] = {"n": 100, "recipes": ("gs-gr", "gs-ec"), "measure": ("perplexity",), "jobs": "{jobs}"}
     does = (
-        order("study oneword", models=models, data="mr", vocabulary=many, out=f"{{here}}/words-{many}", **both)
+        study_command("study oneword", models=models, data="mr", vocabulary=many, out=f"{{here}}/words-{many}", **both)
         for many in _CHOICE
     )
     return _vary(NEAREST, "an LSTM and a Transformer of three epochs, packaged reviews", (DEPTH,), *does)
 
 
-def list_varied(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[ClaimStep, ...]:
-    """All steps that decide nothing; `translate` gives the commands of a size with so many typos a sentence."""
+def list_varied(translate: Callable[[str, int], tuple[StepCommand, ...]]) -> tuple[ClaimStep, ...]:
+    """Return all diagnostic steps; `translate` gives the commands for a size and a number of typos a sentence."""
     return (
         *_vary_reviews(), *_vary_pairs(), *_vary_smaller(), *_vary_typos(translate), _vary_depth(), _vary_choice(),
     )  # fmt: skip
 
 
-# --- what they say
+# --- the readings of their records
 
 
 def explain_words(root: Path, folders: Sequence[str]) -> str:
-    """The weakest word with other vocabularies and with less of each text, where that was tried."""
+    """Give gs-gr's success with other vocabularies and with less of each text; empty if neither was varied."""
     varied = {name: said for base in folders for name, said in ONE_WORD.get(base, {}).items()}
-    told = _list_broken(root, varied)
-    said = [f"Varied, gs-gr broke with {'. With '.join(told)}."] if told else []
-    if PAIRS in folders and (told := _list_broken(root, {name: one for name, (one, _) in SMALLER.items()})):
+    figures = _list_success(root, varied)
+    said = [f"Varied, gs-gr broke with {'. With '.join(figures)}."] if figures else []
+    if PAIRS in folders and (figures := _list_success(root, {name: one for name, (one, _) in SMALLER.items()})):
         head = "An LSTM of four epochs and MiniLM of one, both on MNLI, had fewer words to choose from."
-        said.append(f"{head} There gs-gr broke with {'. With '.join(told)}.")
+        said.append(f"{head} There gs-gr broke with {'. With '.join(figures)}.")
     return " ".join(said)
 
 
-def _list_broken(root: Path, varied: Mapping[str, str]) -> list[str]:
-    """Of each study that is there, what gs-gr broke, and the LSTM beside each of the others."""
-    told = []
+def _list_success(root: Path, varied: Mapping[str, str]) -> list[str]:
+    """Give for each study with a record gs-gr's success on every model, and the LSTM's lead over each other model."""
+    figures = []
     for name, said in varied.items():
         record = OneWordRecord.read(root / name)
         cells = [] if record is None else [record.cell(model.name, "gs-gr") for model in record.models]
@@ -182,13 +184,13 @@ def _list_broken(root: Path, varied: Mapping[str, str]) -> list[str]:
             gaps = ", ".join(
                 f"{cell.model} {gap_text(first.success, cell.success)}" for cell in found if cell is not first
             )
-            told.append(f"{said}: {rates}; the LSTM less {gaps}")
-    return told
+            figures.append(f"{said}: {rates}; the LSTM less {gaps}")
+    return figures
 
 
 def explain_choice(root: Path) -> str:
-    """How GS-EC's texts read beside GS-GR's with few and with many words to choose from, where that was tried."""
-    told = []
+    """Compare the perplexity of GS-EC's and GS-GR's texts for few and for many words to choose from."""
+    figures = []
     for many in _CHOICE:
         record = OneWordRecord.read(root / NEAREST / f"words-{many}")
         pairs = () if record is None else record.against
@@ -198,18 +200,18 @@ def explain_choice(root: Path) -> str:
                 f"{a.model} {a.gap.value:+,.0f} ({a.gap.low:+,.0f} to {a.gap.high:+,.0f}), lower in {a.lower}"
                 for a in gaps
             )
-            told.append(f"{many} words {', '.join(rows)}")
-    if not told:
+            figures.append(f"{many} words {', '.join(rows)}")
+    if not figures:
         return "How many words there are to choose from has not been varied."
     return (
         "How many words there are to choose from was varied in small models on packaged reviews: the perplexity of "
-        f"GS-EC less that of GS-GR is as follows. With {'. With '.join(told)}."
+        f"GS-EC less that of GS-GR is as follows. With {'. With '.join(figures)}."
     )
 
 
 def explain_typos(root: Path) -> str:
-    """What both translators lose with more typos a sentence, where that was tried."""
-    told = []
+    """Give the BLEU that both translators lose with more typos a sentence."""
+    figures = []
     for name, typos in TYPOS.items():
         records = [TranslationRecord.read(root / name / one) for one in translators.NAMES]
         runs = [record.runs[0] for record in records if record is not None]
@@ -218,43 +220,47 @@ def explain_typos(root: Path) -> str:
             gap = differ(falls[0], falls[1])
             words = " and ".join(f"{run.changed_words:.1f}" for run in runs if run.changed_words is not None)
             many = f"{typos} ({words} words where BLEU fell)" if words else str(typos)
-            told.append(
+            figures.append(
                 f"{many} the LSTM loses {falls[0]}, the Transformer {falls[1]}, a difference of "
                 f"{gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f}): "
                 f"{tell_larger(falls[0], falls[1], 'that of the LSTM')}"
             )
-    if not told:
+    if not figures:
         return "The number of typos has not been varied."
-    return f"The number of typos a sentence was varied. With {'. With '.join(told)}."
+    return f"The number of typos a sentence was varied. With {'. With '.join(figures)}."
 
 
 def explain_depth(root: Path) -> str:
-    """The same edits in models of the same number of layers; first, in the models that the claim is read from."""
+    """Compare the last layers under the same edits: in the claim's models, then in models of equal depth."""
     record = need(AttentionRecord.read, root / "attention")
     shared = [model for model in record.models if model.edits != record.recipe]
-    told = f"What is changed was varied: with {shared[0].edits} changed {_list_last(shared)}. " if shared else ""
+    figures = (
+        f"What is changed was varied: with {shared[0].edits} changed {_compare_last_layers(shared)}. " if shared else ""
+    )
     varied = AttentionRecord.read(root / DEPTH)
     if varied is None:
-        return f"{told}The number of layers has not been varied."
+        return f"{figures}The number of layers has not been varied."
     by_depth: dict[int, list[AttentionModel]] = {}
     for model in varied.models:
         if model.edits != varied.recipe:
             by_depth.setdefault(model.layers[-1].number, []).append(model)
     layers = ". With ".join(
-        f"{depth} {'layers' if depth > 1 else 'layer'} {_list_last(models)}"
+        f"{depth} {'layers' if depth > 1 else 'layer'} {_compare_last_layers(models)}"
         for depth, models in sorted(by_depth.items())
     )
     return (
-        f"{told}The number of layers was varied in small models of both kinds on {varied.texts} packaged reviews, each "
-        f"with {shared[0].edits if shared else 'a word'} changed. With {layers}."
+        f"{figures}The number of layers was varied in small models of both kinds on {varied.texts} packaged reviews, "
+        f"each with {shared[0].edits if shared else 'a word'} changed. With {layers}."
     )
 
 
-def _list_last(models: Sequence[AttentionModel]) -> str:
-    """What all of them have in their last layer, and whether the LSTM has more than each of the others."""
+def _compare_last_layers(models: Sequence[AttentionModel]) -> str:
+    """Give R_e of each model's last layer, and whether the LSTM's is larger than each other model's."""
     last = {model.name: model.layers[-1].relative for model in models}
     first = next((name for name in last if "LSTM" in name), "")
     rest = [name for name in last if first and name != first]
     beside = [f"beside {name} {tell_larger(last[first], last[name], 'that of the LSTM')}" for name in rest]
-    told = ", ".join(f"{name} {short(mean)}" for name, mean in last.items())
-    return f"R_e of the last layer is {told} ({', '.join(beside)})" if beside else f"R_e of the last layer is {told}"
+    figures = ", ".join(f"{name} {short(mean)}" for name, mean in last.items())
+    return (
+        f"R_e of the last layer is {figures} ({', '.join(beside)})" if beside else f"R_e of the last layer is {figures}"
+    )

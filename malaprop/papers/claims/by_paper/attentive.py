@@ -30,35 +30,39 @@ from malaprop.papers.claims.by_paper.attention_causes import (
     explain_words,
     list_varied,
 )
-from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StepCommand, study_command
 from malaprop.papers.claims.kept_records import need
 
 _READABLE = ("perplexity", "grammar")  # the less the better
 _SPELLED = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
 
 
-def _recurrent(name: str) -> bool:
+def _is_recurrent(name: str) -> bool:
+    """Return whether a model of this name is an LSTM."""
     return "LSTM" in name
 
 
-def _success(record: OneWordRecord, model: str, recipe: str) -> Rate:
+def _find_success(record: OneWordRecord, model: str, recipe: str) -> Rate:
+    """Return the success rate of a recipe on a model; raise if the study has none."""
     cell = record.cell(model, recipe)
     if cell is None or cell.reason:
         raise RecordError(f"the study has no {recipe} on {model}")
     return cell.success
 
 
-def _percent(record: OneWordRecord, model: str, recipe: str) -> str:
-    """Texts broken, of random words the trials that work, which is what the paper counts."""
-    broken, cell = _success(record, model, recipe), record.cell(model, recipe)
+def _format_percent(record: OneWordRecord, model: str, recipe: str) -> str:
+    """Return the success in percent; for random words the share of successful trials, as in the paper."""
+    broken, cell = _find_success(record, model, recipe), record.cell(model, recipe)
     if cell is not None and cell.share is not None:
         return f"{100 * cell.share.value:.2g} of the trials"
     return f"{100 * broken.value:.0f}"
 
 
-def _one_word(*folders: str) -> Callable[[Path], Reading]:
-    """The LSTM falls more often than self-attention, and the weakest word is worth more than the most attended one; on
-    all data of which there is a record."""
+def _one_word_reader(*folders: str) -> Callable[[Path], Reading]:
+    """Return the reading of claims S1 and S2, over all of the folders that have a record.
+
+    The LSTM is broken more often than self-attention, and the weakest word succeeds more often than the most attended.
+    """
 
     def read(root: Path) -> Reading:
         records = [found for folder in folders if (found := OneWordRecord.read(root / folder)) is not None]
@@ -76,19 +80,19 @@ def _one_word(*folders: str) -> Callable[[Path], Reading]:
 
 
 def _explain_one_word(record: OneWordRecord, *, halves: bool) -> str:
-    """Between which models and words the difference lies, and whether it is one of length or of confidence."""
+    """Give the differences between models and between words, and with `halves` those by length and by confidence."""
     names = [model.name for model in record.models]
-    first = next(name for name in names if _recurrent(name))
-    weakest = {name: _success(record, name, "gs-gr") for name in names}
+    first = next(name for name in names if _is_recurrent(name))
+    weakest = {name: _find_success(record, name, "gs-gr") for name in names}
     beside = ", ".join(f"{name} {gap_text(weakest[first], weakest[name])}" for name in names if name != first)
-    found = ", ".join(f"{n} {gap_text(weakest[n], _success(record, n, 'asmax-gr'))}" for n in names)
+    found = ", ".join(f"{n} {gap_text(weakest[n], _find_success(record, n, 'asmax-gr'))}" for n in names)
     right = ", ".join(f"{model.name} {100 * model.accuracy.value:.1f}%" for model in record.models)
-    told = (
+    figures = (
         f"On {record.data}: broken by gs-gr, the LSTM less {beside}; by gs-gr less asmax-gr, {found}; right without an "
         f"attack, {right}."
     )
-    split = ". Of the ".join(_halves(record, *each) for each in _HALVES)
-    return f"{told} By halves of each model's texts, gs-gr broke of the {split}." if halves else told
+    split = ". Of the ".join(_format_half(record, *each) for each in _HALVES)
+    return f"{figures} By halves of each model's texts, gs-gr broke of the {split}." if halves else figures
 
 
 _HALVES = (
@@ -99,33 +103,35 @@ _HALVES = (
 )
 
 
-def _halves(record: OneWordRecord, word: str, kind: str, at: int) -> str:
+def _format_half(record: OneWordRecord, word: str, kind: str, at: int) -> str:
+    """Return how many texts of one half, such as the shorter ones, gs-gr broke in each model."""
     cells = [cell for model in record.models if (cell := record.cell(model.name, "gs-gr")) is not None]
     rates = [(cell.model, cell.halves[kind][at]) for cell in cells if kind in cell.halves]
     return f"{word} {', '.join(f'{model} {rate.hits} of {rate.total}' for model, rate in rates) or 'not counted'}"
 
 
 def _judge_one_word(record: OneWordRecord) -> Reading:
+    """Read one record of one-word attacks: its figures and the verdict."""
     names = [model.name for model in record.models]
-    told = []
+    figures = []
     for name in names:
-        rates = ", ".join(f"{one} {_percent(record, name, one)}" for one in _SPELLED if one in record.recipes)
-        told.append(f"{name}: {rates}")
-    first = next((name for name in names if _recurrent(name)), None)
-    rest = [name for name in names if not _recurrent(name)]
+        rates = ", ".join(f"{one} {_format_percent(record, name, one)}" for one in _SPELLED if one in record.recipes)
+        figures.append(f"{name}: {rates}")
+    first = next((name for name in names if _is_recurrent(name)), None)
+    rest = [name for name in names if not _is_recurrent(name)]
     if first is None or not rest:
         raise RecordError("the study wants an LSTM and a model of self-attention")
-    verdicts = [above(_success(record, first, "gs-gr"), _success(record, name, "gs-gr")) for name in rest]
-    verdicts += [above(_success(record, n, "gs-gr"), _success(record, n, "asmax-gr")) for n in names]
-    named = ", ".join(f"{name} {short(_success(record, name, 'gs-gr'))}" for name in names)
-    ours = f"{record.data}, {'; '.join(told)} (% of {record.texts}); gs-gr: {named}"
+    verdicts = [above(_find_success(record, first, "gs-gr"), _find_success(record, name, "gs-gr")) for name in rest]
+    verdicts += [above(_find_success(record, n, "gs-gr"), _find_success(record, n, "asmax-gr")) for n in names]
+    named = ", ".join(f"{name} {short(_find_success(record, name, 'gs-gr'))}" for name in names)
+    ours = f"{record.data}, {'; '.join(figures)} (% of {record.texts}); gs-gr: {named}"
     return Reading(ours=ours, verdict=worst(verdicts))
 
 
-def _nearer(root: Path) -> Reading:
-    """GS-EC takes, of the words that GS-GR finds, the nearest: that it is as successful and nearer cannot fail here.
+def _read_nearest(root: Path) -> Reading:
+    """Claim S3: GS-EC's texts have lower perplexity and fewer mistakes than GS-GR's, which stand in for readers.
 
-    What can is that its texts read better, by perplexity and by grammar, which stand in for people.
+    GS-EC takes the nearest of the words that GS-GR finds, so it is as successful and nearer by construction.
     """
     records = [found for folder in _COMPARED if (found := OneWordRecord.read(root / folder)) is not None]
     record = records[0] if records else need(OneWordRecord.read, root / YELP)
@@ -133,10 +139,10 @@ def _nearer(root: Path) -> Reading:
     near = [a for a in pairs if a.measure == "distance"]
     if not near:
         raise RecordError("the study has no distances of gs-gr and gs-ec")
-    told = [f"{a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g}) of {a.before:.3g}" for a in near]
+    figures = [f"{a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g}) of {a.before:.3g}" for a in near]
     read = [a for a in pairs if a.measure in _READABLE]
     shown = [f"{a.measure} of {a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g})" for a in read]
-    ours = f"nearer by construction, L1 in the victim's own vector: {', '.join(told)}"
+    ours = f"nearer by construction, L1 in the victim's own vector: {', '.join(figures)}"
     verdict = worst(sign(-a.gap.value, -a.gap.high, -a.gap.low) for a in read) if read else "by construction"
     within = _compare_curves(record)
     ours = f"{ours}{f'; {within}' if within else ''}; readability: {', '.join(shown) or 'not measured'}"
@@ -148,19 +154,19 @@ def _nearer(root: Path) -> Reading:
 
 
 def _compare_curves(record: OneWordRecord) -> str:
-    """What each breaks within the distance that GS-GR needs for half of its successes."""
+    """Give the successes of GS-GR and GS-EC within the median distance of GS-GR's successes."""
     found = {(curve.model, curve.recipe): curve.points for curve in record.curves}
-    told = []
+    figures = []
     for model in record.models:
         one, two = (found.get((model.name, recipe)) for recipe in ("gs-gr", "gs-ec"))
         if one and two:
             bound, (first, second) = one[4][0], (points[4][1] for points in (one, two))
-            told.append(f"{model.name} {bound:.3g}: {first.hits} and {second.hits} of {first.total}")
-    return f"broken within the median distance of GS-GR, by it and by GS-EC: {', '.join(told)}" if told else ""
+            figures.append(f"{model.name} {bound:.3g}: {first.hits} and {second.hits} of {first.total}")
+    return f"broken within the median distance of GS-GR, by it and by GS-EC: {', '.join(figures)}" if figures else ""
 
 
 def _read_translations(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
-    """Of the LSTM and of the Transformer."""
+    """Return the runs of one kind, keyword or typos, on the LSTM and on the Transformer."""
     out = []
     for name in translators.NAMES:
         record = need(TranslationRecord.read, root / "translation" / kind / name)
@@ -168,7 +174,8 @@ def _read_translations(root: Path, kind: str) -> tuple[TranslationRun, Translati
     return out[0], out[1]
 
 
-def _keyword(root: Path) -> Reading:
+def _read_keyword(root: Path) -> Reading:
+    """Claim S4: a keyword is forced into the LSTM's translations more often than into the Transformer's."""
     lstm, transformer = _read_translations(root, "keyword")
     ours = f"LSTM {short(lstm.success)}, Transformer {short(transformer.success)}"
     words = ", ".join(
@@ -180,12 +187,13 @@ def _keyword(root: Path) -> Reading:
     return Reading(ours=ours, verdict=above(lstm.success, transformer.success), why=why)
 
 
-def _typos(root: Path) -> Reading:
-    told, falls = [], []
+def _read_typos(root: Path) -> Reading:
+    """Claim S5: typos lower the BLEU of both translators, and that of the LSTM more."""
+    figures, falls = [], []
     for name, found in zip(("LSTM", "Transformer"), _read_translations(root, "typos"), strict=True):
         if found.before is None or found.after is None or found.drop is None:
             raise RecordError("the record has no BLEU before and after")
-        told.append(f"{name} {found.before} to {found.after}")
+        figures.append(f"{name} {found.before} to {found.after}")
         falls.append(found.drop)
     verdicts = [sign(fall.value, fall.low, fall.high) for fall in falls]
     gap = differ(*falls)
@@ -193,46 +201,47 @@ def _typos(root: Path) -> Reading:
         f"BLEU lost by the LSTM {falls[0]}, by the Transformer {falls[1]}: a difference of {gap.value:+.2f} "
         f"({gap.low:+.2f} to {gap.high:+.2f}). {explain_typos(root)}"
     )
-    return Reading(ours=f"BLEU, {', '.join(told)}", verdict=worst((*verdicts, above(*falls))), why=why)
+    return Reading(ours=f"BLEU, {', '.join(figures)}", verdict=worst((*verdicts, above(*falls))), why=why)
 
 
-def _sides(root: Path) -> tuple[list[AttentionModel], list[AttentionModel]]:
-    """Models under attack: recurrent ones, and those of self-attention."""
+def _split_by_kind(root: Path) -> tuple[list[AttentionModel], list[AttentionModel]]:
+    """Return the attacked models of the attention study: the LSTMs, then those with self-attention."""
     record = need(AttentionRecord.read, root / "attention")
     attacked = [model for model in record.models if model.edits == record.recipe]
-    sides = [m for m in attacked if _recurrent(m.name)], [m for m in attacked if not _recurrent(m.name)]
+    sides = [m for m in attacked if _is_recurrent(m.name)], [m for m in attacked if not _is_recurrent(m.name)]
     if not all(sides):
         raise RecordError("the study wants an LSTM and a model of self-attention")
     return sides
 
 
-def _first(model: AttentionModel) -> AttentionLayer:
-    """The first layer; number 0 is what it reads."""
+def _first_layer(model: AttentionModel) -> AttentionLayer:
+    """Return the first layer, number 1; number 0 is its input."""
     for layer in model.layers:
         if layer.number == 1:
             return layer
     raise RecordError(f"the study has no first layer of {model.name}")
 
 
-def _sparse(root: Path) -> Reading:
-    """Last layer with last layer, and, as a second figure, the states of other words behind the first layer."""
-    lstms, rest = _sides(root)
-    told = [
+def _read_relative_change(root: Path) -> Reading:
+    """Claim S6: one word moves the last layer of an LSTM more, and more of the other words' states after layer 1."""
+    lstms, rest = _split_by_kind(root)
+    figures = [
         f"{m.name}: R_e of the last layer {short(m.layers[-1].relative)}, mean over layers {short(m.layered)}, "
-        f"on other words after layer 1 {short(_first(m).elsewhere)}"
+        f"on other words after layer 1 {short(_first_layer(m).elsewhere)}"
         for m in (*lstms, *rest)
     ]
-    verdicts = [above(_first(lstms[0]).elsewhere, _first(m).elsewhere) for m in rest]
+    verdicts = [above(_first_layer(lstms[0]).elsewhere, _first_layer(m).elsewhere) for m in rest]
     verdicts += [above(lstms[0].layers[-1].relative, m.layers[-1].relative) for m in rest]
     why = "By layer, R_e and the share of the other words' states that move. " + ". ".join(
         f"{m.name}: "
         + ", ".join(f"{one.number}: {one.relative.value:.2f}, {one.elsewhere.value:.2f}" for one in m.layers)
         for m in (*lstms, *rest)
     )
-    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=f"{why}. {explain_depth(root)}")
+    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=f"{why}. {explain_depth(root)}")
 
 
-def _theorem(root: Path) -> Reading:
+def _read_theorem(root: Path) -> Reading:
+    """Claim S7: no simulated mean exceeds the bound of Theorem 1, and no tail exceeds Markov's inequality."""
     record = need(AttentionRecord.read, root / "attention")
     if not record.bounds:
         raise RecordError("the study has no simulation of Theorem 1")
@@ -246,17 +255,20 @@ def _theorem(root: Path) -> Reading:
     return Reading(ours=ours, verdict="holds" if not over and not tails else "fails")
 
 
-def _stays(root: Path) -> Reading:
-    lstms, others = _sides(root)
-    shifts = [(m.name, _first(m).shift) for m in (*lstms, *others)]
-    told = "; ".join(f"{name}: {short(shift)}" for name, shift in shifts)
-    first = _first(lstms[0]).shift
-    verdicts = [above(first, shift) for m in others if first and (shift := _first(m).shift)]
+def _read_attention_shift(root: Path) -> Reading:
+    """Claim S8: more attention moves in the first layer of the LSTM than in those of the other models."""
+    lstms, others = _split_by_kind(root)
+    shifts = [(m.name, _first_layer(m).shift) for m in (*lstms, *others)]
+    figures = "; ".join(f"{name}: {short(shift)}" for name, shift in shifts)
+    first = _first_layer(lstms[0]).shift
+    verdicts = [above(first, shift) for m in others if first and (shift := _first_layer(m).shift)]
     why = "By layer, the share of attention that moves. " + ". ".join(
         f"{m.name}: " + ", ".join(f"{one.number}: {short(one.shift)}" for one in m.layers if one.shift is not None)
         for m in (*lstms, *others)
     )
-    return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts), why=f"{why}.")
+    return Reading(
+        ours=f"share of attention that moves, first layer: {figures}", verdict=worst(verdicts), why=f"{why}."
+    )
 
 
 # --- the settings, fixed before the run
@@ -278,9 +290,9 @@ _MISSPELT = {"small": 200, "full": 1000}  # sentences
 _READ = f"{LENGTH} tokens of each text, 5,000 words"
 
 
-def _reviews(name: str, data: str, shown: str, **more: Any) -> ClaimStep:
-    """One-word attacks on an LSTM, a fine-tuned encoder and a Transformer that all read as much of a text."""
-    study = order(
+def _review_step(name: str, data: str, shown: str, **more: Any) -> ClaimStep:
+    """Return the step of one-word attacks on an LSTM, a fine-tuned encoder and a Transformer with equal text limits."""
+    study = study_command(
         "study oneword", models=("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3"), data=data,
         set={"limit": LENGTH, "near": 8}, measure=("similarity", *_READABLE), **FULL, **more,
     )  # fmt: skip
@@ -289,29 +301,30 @@ def _reviews(name: str, data: str, shown: str, **more: Any) -> ClaimStep:
     return ClaimStep(name=name, does={"full": (tuned, study)}, about={"full": about})
 
 
-def _beside_mpnet(base: str, data: str, shown: str) -> ClaimStep:
-    """The LSTM of such a study beside an encoder of twelve layers: first what is judged, then the paper's other rows.
+def _mpnet_step(base: str, data: str, shown: str) -> ClaimStep:
+    """Return the step that attacks the LSTM of the step `base` beside MPNet, an encoder of twelve layers.
 
-    The Transformer without pre-training has its rows there; the attention and embedding attacks that no claim reads are
-    left out, as MPNet is eight times as dear to ask as MiniLM.
+    The recipes that the verdict needs run first. The Transformer without pre-training has its rows in the step `base`;
+    attention and embedding attacks that no claim reads are left out, as MPNet costs eight times as much as MiniLM.
     """
     both: dict[str, Any] = {
         "models": (f"{{root}}/{base}/models/BiLSTM-Attention", "{here}/start/MPNet"), "data": data, "set": {"near": 8},
         **FULL,
     }  # fmt: skip
     tuned = commands.train("MPNet", data=data, settings=FINE_TUNED, out="{here}/start/MPNet")
-    studies = (order("study oneword", recipes=recipes, **both) for recipes in _BEFORE)
+    studies = (study_command("study oneword", recipes=recipes, **both) for recipes in _BEFORE)
     about = f"the same LSTM beside MPNet, all of it fine-tuned, on {shown}, {_READ}"
     return ClaimStep(name=f"{base}-mpnet", does={"full": (tuned, *studies)}, about={"full": about}, needs=(base,))
 
 
-def _translate(size: str, typos: int = 0) -> tuple[Doing, ...]:
-    """A keyword is forced into translations, or words of each sentence are misspelt."""
+def _translate_commands(size: str, typos: int = 0) -> tuple[StepCommand, ...]:
+    """Return the attacks on both translators: with `typos` misspelt words in each sentence, with 0 a forced keyword."""
     misspelt: dict[str, Any] = {"n": _MISSPELT[size], **({"typos": typos} if typos > 1 else {})}
     command, own = ("translate typos", misspelt) if typos else ("translate attack", _FORCED[size])
     both = {"data": translators.PAIRS[size], "resume": True}
     return tuple(
-        order(command, victim=translators.place(one), out=f"{{here}}/{one}", **both, **own) for one in translators.NAMES
+        study_command(command, victim=translators.place(one), out=f"{{here}}/{one}", **both, **own)
+        for one in translators.NAMES
     )
 
 
@@ -323,7 +336,7 @@ ATTENTIVE = Paper(
             name="oneword/mr",
             does={
                 "small": (
-                    order(
+                    study_command(
                         "study oneword",
                         models=("BiLSTM-Attention", "Transformer-3"),
                         data="mr",
@@ -335,15 +348,15 @@ ATTENTIVE = Paper(
             },
             about={"small": "an LSTM and a Transformer of three epochs, packaged reviews, 300 words"},
         ),
-        _reviews(YELP, "yelp", "Yelp"),
-        _reviews(_IMDB, "imdb-full", "a part of IMDB", recipes=_SPELLED),
-        _beside_mpnet(YELP, "yelp", "Yelp"),
-        _beside_mpnet(_IMDB, "imdb-full", "a part of IMDB"),
+        _review_step(YELP, "yelp", "Yelp"),
+        _review_step(_IMDB, "imdb-full", "a part of IMDB", recipes=_SPELLED),
+        _mpnet_step(YELP, "yelp", "Yelp"),
+        _mpnet_step(_IMDB, "imdb-full", "a part of IMDB"),
         ClaimStep(
             name=PAIRS,
             does={
                 "small": (
-                    order(
+                    study_command(
                         "study oneword",
                         models=("Pair-BiLSTM-Attention", "Pair-Transformer"),
                         data="entailment-synthetic",
@@ -353,7 +366,7 @@ ATTENTIVE = Paper(
                 ),
                 "full": (
                     commands.train("BERT", data="mnli", settings=FINE_TUNED, out="{here}/start/BERT"),
-                    order(
+                    study_command(
                         "study oneword",
                         models=("Pair-BiLSTM-Attention", "{here}/start/BERT", "Pair-Transformer"),
                         data="mnli",
@@ -371,7 +384,7 @@ ATTENTIVE = Paper(
             name="attention",
             does={
                 "small": (
-                    order(
+                    study_command(
                         "study attention",
                         models=("BiLSTM-Attention", "Transformer-3"),
                         data="mr",
@@ -382,7 +395,7 @@ ATTENTIVE = Paper(
                     ),
                 ),
                 "full": (
-                    order(
+                    study_command(
                         "study attention",
                         data="yelp",
                         n=150,
@@ -407,13 +420,13 @@ ATTENTIVE = Paper(
         *(
             ClaimStep(
                 name=f"translation/{kind}",
-                does={size: _translate(size, typos) for size in translators.PAIRS},
+                does={size: _translate_commands(size, typos) for size in translators.PAIRS},
                 about=translators.ABOUT,
                 needs=tuple(map(translators.step, translators.NAMES)),
             )
             for kind, typos in (("keyword", 0), ("typos", 1))
         ),
-        *list_varied(_translate),
+        *list_varied(_translate_commands),
     ),
     claims=(
         Claim(
@@ -422,7 +435,7 @@ ATTENTIVE = Paper(
             theirs="Yelp, LSTM / BERT / not pre-trained: ASMAX-GR 62/17/35, GS-GR 79/52/53, GS-EC 78/50/53 (%)",
             steps=(*_REVIEWS, *ONE_WORD[YELP]),
             varies=tuple(ONE_WORD[YELP]),
-            read=_one_word(*_REVIEWS),
+            read=_one_word_reader(*_REVIEWS),
             fails="on some data the LSTM falls less often than self-attention to the weakest word, or that word is "
             "worth less than the most attended one, beyond the intervals",
         ),
@@ -432,7 +445,7 @@ ATTENTIVE = Paper(
             theirs="MultiNLI, LSTM / BERT: ASMAX-GR 78/54, GS-GR 95/75, GS-EC 95/75 (%)",
             steps=(PAIRS, *ONE_WORD[PAIRS], *SMALLER),
             varies=(*ONE_WORD[PAIRS], *SMALLER),
-            read=_one_word(PAIRS),
+            read=_one_word_reader(PAIRS),
             fails="the LSTM falls less often than self-attention, or the weakest word is worth less than the most "
             "attended one, beyond the intervals",
         ),
@@ -442,7 +455,7 @@ ATTENTIVE = Paper(
             theirs="readability .55 against 1.0; people right on 64.6% and 68.8%",
             steps=(*_COMPARED, NEAREST),
             varies=(NEAREST,),
-            read=_nearer,
+            read=_read_nearest,
             fails="its texts have a larger perplexity or more mistakes than those of GS-GR, beyond the interval; that "
             "it is as successful and closer cannot fail here",
         ),
@@ -451,7 +464,7 @@ ATTENTIVE = Paper(
             claim="three words force a keyword into a translation, of an LSTM more often than of a Transformer",
             theirs="27.5% against 10.5%",
             steps=("translation/keyword",),
-            read=_keyword,
+            read=_read_keyword,
             fails="it is forced into the Transformer's more often, beyond the intervals",
         ),
         Claim(
@@ -460,7 +473,7 @@ ATTENTIVE = Paper(
             theirs="LSTM 25.10 to 13.44, Transformer 34.90 to 26.02",
             steps=("translation/typos", *TYPOS),
             varies=tuple(TYPOS),
-            read=_typos,
+            read=_read_typos,
             fails="BLEU rises, or falls more for the Transformer, beyond the intervals",
         ),
         Claim(
@@ -469,7 +482,7 @@ ATTENTIVE = Paper(
             theirs="R_e .83 LSTM, .56 BERT",
             steps=("attention", DEPTH),
             varies=(DEPTH,),
-            read=_sparse,
+            read=_read_relative_change,
             fails="the LSTM's last layer moves less, or other words behind its first layer, beyond the intervals",
         ),
         Claim(
@@ -477,7 +490,7 @@ ATTENTIVE = Paper(
             claim="Theorem 1: attention scores move by at most C delta / sqrt(d) on average, with Markov's tail",
             theirs="proved",
             steps=("attention",),
-            read=_theorem,
+            read=_read_theorem,
             fails="in some setting the mean is above the bound, or a tail above Markov's",
         ),
         Claim(
@@ -485,7 +498,7 @@ ATTENTIVE = Paper(
             claim="under attack the attention of an LSTM shifts, that of BERT stays",
             theirs="Figures 1 to 3",
             steps=("attention",),
-            read=_stays,
+            read=_read_attention_shift,
             fails="in the first layer less of the LSTM's attention moves, beyond the intervals",
         ),
     ),

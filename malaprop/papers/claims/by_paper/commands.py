@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from malaprop.papers.claims.claim import Doing, TypedCommand
+from malaprop.papers.claims.claim import StepCommand, TypedCommand
 
-__all__ = ["Doing", "TypedCommand", "explain", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
+__all__ = ["StepCommand", "TypedCommand", "explain", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
 
 
 def show_zoo() -> TypedCommand:
@@ -17,22 +17,27 @@ def show_zoo() -> TypedCommand:
 
 
 def explain(**options: Any) -> TypedCommand:
+    """Return the command `malaprop explain`."""
     return _line("explain", **options)
 
 
 def train(model: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
+    """Return the command that trains a model of this name."""
     return _line(f"train {model}", settings=settings, **options)
 
 
 def harden(method: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
+    """Return the command that trains a hardened model."""
     return _line(f"harden {method}", settings=settings, **options)
 
 
 def rules_from_counts(**options: Any) -> TypedCommand:
+    """Return the command that makes rules from counts of words and labels."""
     return _line("rules pmi", **options)
 
 
 def show_rules(folder: str, **options: Any) -> TypedCommand:
+    """Return the command that shows the rules of a folder."""
     return _line(f"rules show {folder}", **options)
 
 

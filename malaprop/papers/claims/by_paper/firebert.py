@@ -9,27 +9,28 @@ from malaprop.core.errors import RecordError
 from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord
 from malaprop.frame.records.intervals import above, gap_text, short, worst
 from malaprop.papers.claims.by_paper import commands
-from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StepCommand, study_command
 from malaprop.papers.claims.kept_records import need
 
 
-def _row(record: DefencesRecord, name: str) -> DefenceRow:
-    """By its name without settings."""
+def _find_row(record: DefencesRecord, name: str) -> DefenceRow:
+    """Return the row of the defence of this name, whatever its settings."""
     for row in record.rows:
-        if _plain(row.name) == name:
+        if _strip_settings(row.name) == name:
             return row
     raise RecordError(f"the test has no defence {name}")
 
 
-def _f1(row: DefenceRow) -> str:
-    """As the paper has it beside accuracy."""
+def _format_f1(row: DefenceRow) -> str:
+    """Return F1 on clean and on pre-generated examples, which the paper gives beside accuracy; empty without it."""
     return f", F1 {row.f1['clean']:.3f} and {row.f1['premade']:.3f}" if row.f1 else ""
 
 
-def _plain(name: str) -> str:
+def _strip_settings(name: str) -> str:
+    """Return the name of a defence without settings: `five:mnli(fact:x=1)` gives `five(fact)`."""
     head, bracket, inner = name.partition("(")
     head = head.partition(":")[0].partition("=")[0]
-    return f"{head}({_plain(inner.removesuffix(')'))})" if bracket else head
+    return f"{head}({_strip_settings(inner.removesuffix(')'))})" if bracket else head
 
 
 def _find_records(root: Path, folders: Sequence[str]) -> list[DefencesRecord]:
@@ -38,32 +39,40 @@ def _find_records(root: Path, folders: Sequence[str]) -> list[DefencesRecord]:
     return found or [need(DefencesRecord.read, root / folders[-1])]
 
 
-def _compare_made(*folders: str) -> Callable[[Path], Reading]:
-    """FACT is right on more of the samples that were made against the plain model than a twin is, on all data."""
+def _pregenerated_reader(*folders: str) -> Callable[[Path], Reading]:
+    """Return the reading of claims F1 and F2, over all of the folders that have a record.
+
+    On adversarial examples generated against the plain model, FACT is right more often than a twin of that model.
+    """
 
     def read(root: Path) -> Reading:
         records = _find_records(root, folders)
         return Reading(
-            ours="; ".join(f"{record.data}, {_show_made(record)}" for record in records),
-            verdict=worst([verdict for record in records for verdict in _weigh_made(record)]),
-            why=" ".join(map(_explain_made, records))
+            ours="; ".join(f"{record.data}, {_format_pregenerated(record)}" for record in records),
+            verdict=worst([verdict for record in records for verdict in _judge_pregenerated(record)]),
+            why=" ".join(map(_explain_pregenerated, records))
             + " What a twin gets right shows how much of it hangs on one set of weights.",
         )
 
     return read
 
 
-def _show_made(record: DefencesRecord) -> str:
-    return "; ".join(f"{row.name}: {short(row.clean)}, made {short(row.premade)}{_f1(row)}" for row in record.rows)
+def _format_pregenerated(record: DefencesRecord) -> str:
+    """List each defence's accuracy on clean and on pre-generated adversarial examples."""
+    return "; ".join(
+        f"{row.name}: {short(row.clean)}, made {short(row.premade)}{_format_f1(row)}" for row in record.rows
+    )
 
 
-def _weigh_made(record: DefencesRecord) -> tuple[str, str]:
-    fact, twin, plain = (_row(record, name) for name in ("fact", "twin", "none"))
+def _judge_pregenerated(record: DefencesRecord) -> tuple[str, str]:
+    """Return two verdicts: whether FACT is right more often than a twin, and a twin more often than the plain model."""
+    fact, twin, plain = (_find_row(record, name) for name in ("fact", "twin", "none"))
     return above(fact.premade, twin.premade), above(twin.premade, plain.premade)
 
 
-def _explain_made(record: DefencesRecord) -> str:
-    twin, plain = (_row(record, name) for name in ("twin", "none"))
+def _explain_pregenerated(record: DefencesRecord) -> str:
+    """Give each defence's gain over a twin, on pre-generated examples and on clean ones."""
+    twin, plain = (_find_row(record, name) for name in ("twin", "none"))
     beside = ", ".join(
         f"{row.name} {gap_text(row.premade, twin.premade)}, and {gap_text(row.clean, twin.clean)} without an attack"
         for row in record.rows
@@ -72,37 +81,37 @@ def _explain_made(record: DefencesRecord) -> str:
     return f"On {twin.premade.total} made samples of {record.data}, beside a twin: {beside}."
 
 
-def _active(root: Path) -> Reading:
-    """On pairs, as in the paper, and on reviews, wherever there is a record."""
+def _read_active(root: Path) -> Reading:
+    """Claim F3: each defence raises accuracy under attack, on pairs, as in the paper, and on reviews."""
     records = _find_records(root, (*_PAIRS, _REVIEWS))
-    told, verdicts, why = [], [], []
+    figures, verdicts, why = [], [], []
     for record in records:
         shown = "; ".join(
             f"{row.name}: {short(row.active.accuracy)}"
             + (f", under an attack that knows it, too, {short(row.worst)}" if row.adaptive else "")
             for row in record.rows
         )
-        told.append(f"{record.data}, {shown}")
-        plain = _row(record, "none").active.accuracy
-        tried = [row for row in record.rows if _plain(row.name) not in ("none", "twin")]
+        figures.append(f"{record.data}, {shown}")
+        plain = _find_row(record, "none").active.accuracy
+        tried = [row for row in record.rows if _strip_settings(row.name) not in ("none", "twin")]
         verdicts += [above(row.active.accuracy, plain) for row in tried]
         why.append(_explain_active(record, tried))
-    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=" ".join([*why, *_explain_noise(root)]))
+    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=" ".join([*why, *_explain_noise(root)]))
 
 
 def _explain_active(record: DefencesRecord, tried: Sequence[DefenceRow]) -> str:
-    """What each defence gains over none, and what it costs where nothing is attacked; how hard the attack worked."""
-    plain = _row(record, "none")
+    """Give what each defence gains under attack and costs without one, and the attack's median queries."""
+    plain = _find_row(record, "none")
     gains = " ".join(
         f"With {row.name} {gap_text(row.active.accuracy, plain.active.accuracy)} under attack and "
-        f"{gap_text(row.clean, plain.clean)} without, median queries {_show_median(row)}."
+        f"{gap_text(row.clean, plain.clean)} without, median queries {_format_median(row)}."
         for row in tried
     )
-    return f"On {record.data} the attack takes a median of {_show_median(plain)} queries without a defence. {gains}"
+    return f"On {record.data} the attack takes a median of {_format_median(plain)} queries without a defence. {gains}"
 
 
 def _explain_noise(root: Path) -> list[str]:
-    """How much of FIVE's worth hangs by its noise, where that was varied."""
+    """Give FIVE's accuracies for each noise that was tried; empty without a record."""
     record = DefencesRecord.read(root / _NOISE)
     if record is None:
         return []
@@ -112,21 +121,23 @@ def _explain_noise(root: Path) -> list[str]:
         for row in record.rows
         if "noise=" in row.name
     )
-    plain = _row(record, "none")
+    plain = _find_row(record, "none")
     none = f"without FIVE {short(plain.active.accuracy)} and {short(plain.clean)}"
     return [f"The noise of FIVE was varied with MiniLM on packaged reviews, {record.texts} texts; {none}. {rows}"]
 
 
-def _show_median(row: DefenceRow) -> str:
+def _format_median(row: DefenceRow) -> str:
+    """Return the median queries of the active attack, or n/a."""
     return "n/a" if row.active.asked.median is None else f"{row.active.asked.median:.0f}"
 
 
-def _twin(root: Path) -> Reading:
-    twin = _row(need(DefencesRecord.read, root / _REVIEWS), "twin").premade
+def _read_twin(root: Path) -> Reading:
+    """Claim F4: a retuned twin is right on about half of the examples generated against the plain model."""
+    twin = _find_row(need(DefencesRecord.read, root / _REVIEWS), "twin").premade
     found = _find_records(root, (_REVIEWS, *_PAIRS))
     low, high = twin.interval
     ours = f"a twin is right on {short(twin)} of them"
-    rates = [f"{one.data} {short(_row(one, 'twin').premade)}" for one in found]
+    rates = [f"{one.data} {short(_find_row(one, 'twin').premade)}" for one in found]
     why = f"By data, a twin is right on {'; '.join(rates)}; the paper's two sets lie as far apart, .501 and .827."
     if not twin.total:
         return Reading(ours=ours, verdict="does not show", why=why)
@@ -136,14 +147,15 @@ def _twin(root: Path) -> Reading:
     return Reading(ours=ours, verdict="does not show" if low <= 0.65 and high >= 0.35 else "fails", why=why)
 
 
-def _around(root: Path) -> Reading:
+def _read_neighbourhoods(root: Path) -> Reading:
+    """Claim F5: fewer neighbours of an adversarial word are classified correctly, and FACT raises their share."""
     record = need(DefencesRecord.read, root / _REVIEWS)
     rows = {around.model: around for around in record.around}
-    fact = next((around for name, around in rows.items() if _plain(name) == "fact"), None)
+    fact = next((around for name, around in rows.items() if _strip_settings(name) == "fact"), None)
     plain = next((around for name, around in rows.items() if name != (fact.model if fact else "")), None)
     if fact is None or plain is None:
         raise RecordError("the test has no neighbourhoods of the plain model and of FACT")
-    told = "; ".join(
+    figures = "; ".join(
         f"{a.model}: right for {short(a.original)} of the neighbours of the original word, "
         f"{short(a.adversarial)} of the adversarial one's"
         for a in (plain, fact)
@@ -154,7 +166,7 @@ def _around(root: Path) -> Reading:
         f"{gap_text(plain.original, plain.adversarial)}, after it {gap_text(fact.original, fact.adversarial)}; around "
         f"the adversarial word FACT is worth {gap_text(fact.adversarial, plain.adversarial)}."
     )
-    return Reading(ours=told, verdict=worst(verdicts), why=why)
+    return Reading(ours=figures, verdict=worst(verdicts), why=why)
 
 
 # --- the settings, fixed before the run: TextFooler as its authors' code has it, and in FuSE and FIVE the text itself
@@ -166,13 +178,13 @@ _ATTACK = {"attacks": ("textfooler:original",), "draws": 0, "jobs": "{jobs}", "o
 
 
 def _list_defences(row: str, *, inner: bool = False) -> tuple[str, ...]:
-    """The defences of the paper's tables, with a row of its settings, and around FACT where that was measured."""
+    """Return the defences of the paper's tables with the settings `row`; `inner` adds FuSE around FACT."""
     fuse, five = (f"{name}:{row}:own=true" for name in ("fuse", "five"))
     return ("none", "twin", "fact", fuse, five, *((f"{fuse}(fact)",) if inner else ()), f"{five}(fact)")
 
 
-def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: bool) -> ClaimStep:
-    """A fine-tuned MiniLM, FACT beside it, and all defences on texts of the test part."""
+def _defence_step(name: str, data: str, row: str, shown: str, *, fact: str, inner: bool) -> ClaimStep:
+    """Return the step that fine-tunes MiniLM, trains FACT, and tests all defences on texts of the test part."""
     tuned = {"epochs": 2}
     return ClaimStep(
         name=name,
@@ -182,7 +194,7 @@ def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: boo
                 commands.harden(
                     f"fact:ranker={{here}}/plain:{fact}", model="BERT", data=data, settings=tuned, out="{here}/fact"
                 ),
-                order(
+                study_command(
                     "study defences", victim=("{here}/plain",), data=data, n=100,
                     defences=_list_defences(row, inner=inner),
                     hardened={"fact": "{here}/fact"}, set=tuned, **_ATTACK,
@@ -193,16 +205,16 @@ def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: boo
     )  # fmt: skip
 
 
-def _test_packaged(victim: str, n: int, *defences: str) -> Doing:
-    """Defences of a packaged model, on packaged reviews."""
-    return order("study defences", victim=(victim,), data="mr", n=n, **_ATTACK, defences=defences)
+def _packaged_command(victim: str, n: int, *defences: str) -> StepCommand:
+    """Return a test of defences of a packaged model on packaged reviews."""
+    return study_command("study defences", victim=(victim,), data="mr", n=n, **_ATTACK, defences=defences)
 
 
 _SMALL = ClaimStep(
     name=_REVIEWS,
     does={
         "small": (
-            _test_packaged(
+            _packaged_command(
                 "LSTM-W-GloVe-1", 60,
                 "none", "twin", "fuse:words=9:own=true", "five:noise=1:own=true", "fact", "five:noise=1:own=true(fact)",
             ),
@@ -210,14 +222,16 @@ _SMALL = ClaimStep(
     },
     about={"small": "an LSTM on packaged reviews, 60 texts, TextFooler with MiniLM in place of its encoder"},
 )  # fmt: skip
-_IMDB = _defend(_REVIEWS, "imdb-full", "imdb", "IMDB", fact="words=25:candidates=30:alternatives=4", inner=False)
+_IMDB = _defence_step(_REVIEWS, "imdb-full", "imdb", "IMDB", fact="words=25:candidates=30:alternatives=4", inner=False)
 _MNLI, _SNLI = (
-    _defend(name, data, "mnli", f"a part of {data.upper()}", fact="words=2:candidates=10:alternatives=4", inner=True)
+    _defence_step(
+        name, data, "mnli", f"a part of {data.upper()}", fact="words=2:candidates=10:alternatives=4", inner=True
+    )
     for name, data in zip(_PAIRS, ("mnli", "snli"), strict=True)
 )
 _VARIED = ClaimStep(
     name=_NOISE,
-    does={"full": (_test_packaged("BERT", 100, "none", *(f"five:mnli:own=true:noise={one}" for one in _NOISES)),)},
+    does={"full": (_packaged_command("BERT", 100, "none", *(f"five:mnli:own=true:noise={one}" for one in _NOISES)),)},
     about={"full": "MiniLM on packaged reviews, 100 texts, FIVE with several noises"},
 )
 
@@ -236,7 +250,7 @@ FIREBERT = Paper(
             claim="of samples made by TextFooler on MNLI, FACT gets more right than a twin, and a twin more than none",
             theirs="clean / made: none .843/.029, twin .833/.501, FIVE .757/.632, FuSE .725/.591, FACT .827/.800",
             steps=_PAIRS,
-            read=_compare_made(*_PAIRS),
+            read=_pregenerated_reader(*_PAIRS),
             fails="a twin gets more right than FACT, or none more than a twin, beyond the intervals",
         ),
         Claim(
@@ -244,7 +258,7 @@ FIREBERT = Paper(
             claim="the same of reviews",
             theirs="IMDB, clean / made: none .906/.002, twin .905/.827, FIVE .884/.620, FuSE .518/.778, FACT .900/.872",
             steps=(_REVIEWS,),
-            read=_compare_made(_REVIEWS),
+            read=_pregenerated_reader(_REVIEWS),
             fails="a twin gets more right than FACT, or none more than a twin, beyond the intervals",
         ),
         Claim(
@@ -252,7 +266,7 @@ FIREBERT = Paper(
             claim="under active attack each defence leaves more right than none",
             theirs="MNLI: none .127, FuSE .276, FIVE .463, FACT .316, FIVE(FACT) .545",
             steps=(*_PAIRS, _REVIEWS, _NOISE),
-            read=_active,
+            read=_read_active,
             fails="some defence leaves fewer right than none, beyond the intervals",
         ),
         Claim(
@@ -260,7 +274,7 @@ FIREBERT = Paper(
             claim="samples made against one model fool a retuned twin in about half of the cases",
             theirs="a twin is right on .501 of MNLI's, .827 of IMDB's",
             steps=(_REVIEWS,),
-            read=_twin,
+            read=_read_twin,
             fails="a twin is right on fewer than 35% or more than 65%, beyond the interval",
         ),
         Claim(
@@ -268,7 +282,7 @@ FIREBERT = Paper(
             claim="an adversarial word lies among wrong answers, and FACT clears them",
             theirs="Figures 5 to 7",
             steps=(_REVIEWS,),
-            read=_around,
+            read=_read_neighbourhoods,
             fails="around the adversarial word as many neighbours are right as around the original one, or fewer after "
             "FACT, beyond the intervals",
         ),

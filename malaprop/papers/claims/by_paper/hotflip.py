@@ -10,7 +10,7 @@ from malaprop.core.errors import RecordError
 from malaprop.frame.records.intervals import HALF, above, falling, gap_text, points, short, sign, worst
 from malaprop.frame.records.summary import Rate
 from malaprop.papers.claims.by_paper import commands
-from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StepCommand, study_command
 from malaprop.papers.claims.kept_records import count_outcomes, need
 from malaprop.papers.hotflip.record import Hardened, HotFlipChange, HotFlipRecord
 
@@ -20,33 +20,37 @@ _FIFTH = 0.2
 _RARE = 0.05  # of texts; above it a flip of words is not rare
 
 
-def _study(root: Path) -> HotFlipRecord:
+def _read_study(root: Path) -> HotFlipRecord:
+    """Read the record of the HotFlip study; raise if there is none."""
     return need(HotFlipRecord.read, root / "hotflip")
 
 
 def _find_model(record: HotFlipRecord, name: str) -> Hardened:
+    """Return the row of the model of this name; raise if the study has none."""
     for row in record.hardened:
         if row.name == name:
             return row
     raise RecordError(f"the study has no model {name}")
 
 
-def _change(record: HotFlipRecord, attack: str) -> HotFlipChange:
-    """With the least confidence that was asked for: a wrong label."""
+def _find_change(record: HotFlipRecord, attack: str) -> HotFlipChange:
+    """Return an attack's results at the lowest required confidence, where a wrong label is enough."""
     found = [change for change in record.changes if change.attack == attack]
     if not found:
         raise RecordError(f"the study has no attack {attack}")
     return min(found, key=lambda change: change.confidence)
 
 
-def _error(root: Path) -> Reading:
-    return Reading(ours=short(_find_model(_study(root), PLAIN).error), verdict="figure")
+def _read_error(root: Path) -> Reading:
+    """Claim H1: the error of the plain model; there is no verdict."""
+    return Reading(ours=short(_find_model(_read_study(root), PLAIN).error), verdict="figure")
 
 
-def _order(root: Path) -> Reading:
-    record = _study(root)
-    found = [_change(record, name) for name in _SEARCHES]
-    told = ", ".join(f"{change.attack} {short(change.success)}" for change in found)
+def _read_order(root: Path) -> Reading:
+    """Claim H2: the beam succeeds more often than greedy flips, and those more often than Key*."""
+    record = _read_study(root)
+    found = [_find_change(record, name) for name in _SEARCHES]
+    figures = ", ".join(f"{change.attack} {short(change.success)}" for change in found)
     share = found[0].share.mean
     words = "" if share is None else f"; {100 * share:.1f}% of the characters changed by the beam"
     rates, flips = [change.success for change in found], _find_model(record, PLAIN).success
@@ -56,12 +60,13 @@ def _order(root: Path) -> Reading:
         f"{gap_text(flips, rates[0])} beside the beam that inserts and deletes, too, and {gap_text(flips, rates[2])} "
         "beside Key*, which flips alone."
     )
-    return Reading(ours=f"{told}{words}", verdict=falling(rates), why=why)
+    return Reading(ours=f"{figures}{words}", verdict=falling(rates), why=why)
 
 
-def _operations(root: Path) -> Reading:
-    record = _study(root)
-    found = _change(record, "beam")
+def _read_operations(root: Path) -> Reading:
+    """Claim H3: most of the beam's edits are flips, and deletions outnumber insertions."""
+    record = _read_study(root)
+    found = _find_change(record, "beam")
     flips = Rate(found.operations.get("flip", 0), sum(found.operations.values()))
     gone, come = (found.operations.get(name, 0) for name in ("delete", "insert"))
     taken = Rate(gone, gone + come)
@@ -74,26 +79,27 @@ def _operations(root: Path) -> Reading:
     )
     why = (
         "Search and confidence were varied, and it is the same in each. Their insertions and deletions are: "
-        f"{counts}. {_tell_varied(root, record, _explain_ranks, _NO_RANKS)}"
+        f"{counts}. {_explain_varied(root, record, _explain_ranks, _NO_RANKS)}"
     )
     return Reading(ours=ours, verdict=worst((above(flips, HALF), above(taken, HALF))), why=why)
 
 
 def _explain_ranks(record: HotFlipRecord) -> str:
-    """Whether derivatives rank deletions too low: the same search by exact losses."""
+    """Compare a search by exact losses with one by derivatives, which may rank deletions too low."""
     found = {change.attack.endswith("exact"): change for change in record.ranked}
     if set(found) != {True, False}:
         return ""
-    told = ". ".join(
+    figures = ". ".join(
         f"{said} it broke {short(found[exact].success)}: flips {found[exact].operations.get('flip', 0)}, insertions "
         f"{found[exact].operations.get('insert', 0)}, deletions {found[exact].operations.get('delete', 0)}"
         for exact, said in ((True, "By exact losses"), (False, "By derivatives"))
     )
-    head = f"What ranks the edits was varied in a greedy search that edits a word once. {told}."
+    head = f"What ranks the edits was varied in a greedy search that edits a word once. {figures}."
     return f"{head} {_compare_ranks(*(_count_deletions(found[one]) for one in (True, False)))}"
 
 
 def _compare_ranks(exact: Rate, slopes: Rate) -> str:
+    """Compare the shares of deletions by exact losses and by derivatives, and say whether derivatives are the cause."""
     if not exact.total or not slopes.total:
         return "Insertions and deletions are too few to compare."
     return (
@@ -103,7 +109,7 @@ def _compare_ranks(exact: Rate, slopes: Rate) -> str:
 
 
 def _count_deletions(change: HotFlipChange) -> Rate:
-    """Deletions among insertions and deletions."""
+    """Return the share of deletions among insertions and deletions."""
     gone, come = (change.operations.get(name, 0) for name in ("delete", "insert"))
     return Rate(gone, gone + come)
 
@@ -117,24 +123,25 @@ _RANKS = {
 }
 
 
-def _training(root: Path) -> Reading:
-    record = _study(root)
-    told = "; ".join(f"{row.name}: error {short(row.error)}, broken {short(row.success)}" for row in record.hardened)
+def _read_training(root: Path) -> Reading:
+    """Claim H4: training on flips lowers the error, and attacks succeed less often than after other training."""
+    record = _read_study(root)
+    figures = "; ".join(f"{row.name}: error {short(row.error)}, broken {short(row.success)}" for row in record.hardened)
     plain, hard = _find_model(record, PLAIN), _find_model(record, "hotflip")
     others = [row for row in record.hardened if row.name.partition(":")[0] not in (PLAIN, "hotflip")]
     verdicts = [above(plain.success, hard.success), above(plain.error, hard.error)]
     verdicts += [above(row.success, hard.success) for row in others]
     beside = ", ".join(f"beside {row.name} {gap_text(hard.success, row.success)}" for row in (plain, *others))
-    varied = _tell_varied(root, record, _explain_shares, _NO_SHARES)
+    varied = _explain_varied(root, record, _explain_shares, _NO_SHARES)
     why = (
         f"Broken after training on flips, {beside}; its error {gap_text(hard.error, plain.error)}. All models "
         f"had {plain.epochs} epochs and were attacked by the same beam of flips. {varied}"
     )
-    return Reading(ours=told, verdict=worst(verdicts), why=why)
+    return Reading(ours=figures, verdict=worst(verdicts), why=why)
 
 
 def _explain_shares(record: HotFlipRecord) -> str:
-    """What training on another share of flipped characters does, beside none and beside Miyato's."""
+    """Give error and success for each share of flipped characters in training, beside no training and Miyato's."""
     rows = {row.name: row for row in record.hardened}
     shares = sorted((_find_share(name), row) for name, row in rows.items() if name.startswith("hotflip"))
     if len(shares) < 2:
@@ -142,12 +149,14 @@ def _explain_shares(record: HotFlipRecord) -> str:
     said = [("Without flips", rows[PLAIN])] if PLAIN in rows else []
     said += [(f"With {100 * share:g}%", row) for share, row in shares]
     said += [("With Miyato's training", rows[MIYATO])] if MIYATO in rows else []
-    told = ". ".join(f"{head} error {short(row.error)}, broken {short(row.success)}" for head, row in said)
-    return f"The share of characters that training flips was varied. {told}.{_compare_shares(shares, rows.get(MIYATO))}"
+    figures = ". ".join(f"{head} error {short(row.error)}, broken {short(row.success)}" for head, row in said)
+    return (
+        f"The share of characters that training flips was varied. {figures}.{_compare_shares(shares, rows.get(MIYATO))}"
+    )
 
 
 def _compare_shares(shares: Sequence[tuple[float, Hardened]], other: Hardened | None) -> str:
-    """A share is the reason only if fewer texts break with it than with Miyato's, beyond the interval."""
+    """Say with which shares fewer texts are broken than with Miyato's training, beyond the interval."""
     if other is None:
         return ""
     gaps = ", ".join(f"{100 * share:g}% {gap_text(row.success, other.success)}" for share, row in shares)
@@ -157,7 +166,7 @@ def _compare_shares(shares: Sequence[tuple[float, Hardened]], other: Hardened | 
 
 
 def _find_share(name: str) -> float:
-    """Of the characters that training flips; a fifth where nothing else is said."""
+    """Return the share of characters that training flips, from the model's name; a fifth by default."""
     return float(name.partition(":")[2] or _FIFTH)
 
 
@@ -168,16 +177,17 @@ _NO_RANKS = (
 _NO_SHARES = "The share of characters that training flips has not been varied in these records."
 
 
-def _tell_varied(root: Path, record: HotFlipRecord, explain: Callable[[HotFlipRecord], str], nothing: str) -> str:
-    """What the study itself varied; if it did not, what a smaller one did."""
+def _explain_varied(root: Path, record: HotFlipRecord, explain: Callable[[HotFlipRecord], str], nothing: str) -> str:
+    """Explain by the study's own variations, or else by those of a smaller study; `nothing` if neither has any."""
     if own := explain(record):
         return own
     small = HotFlipRecord.read(root / _SMALLER)
-    told = explain(small) if small is not None else ""
-    return f"A smaller study had {_LITTLE}. {told}" if told else nothing
+    figures = explain(small) if small is not None else ""
+    return f"A smaller study had {_LITTLE}. {figures}" if figures else nothing
 
 
-def _words(root: Path) -> Reading:
+def _read_words(root: Path) -> Reading:
+    """Claim H5: flips of words within the constraints succeed on at most one text in twenty."""
     found = _count_broken(root / "hotflip-word")
     low, high = found.interval
     rare = sign(_RARE - found.value, _RARE - high, _RARE - low) if found.total else "does not show"
@@ -185,35 +195,38 @@ def _words(root: Path) -> Reading:
 
 
 def _explain_words(root: Path) -> str:
-    """Other floors and other vectors, as far as they were tried."""
-    told = []
+    """Give the success with each other floor and other vectors that were tried."""
+    figures = []
     for name, (vectors, floor) in _VARIED.items():
         try:
-            told.append(f"{vectors} and {floor:g} {short(_count_broken(root / name))}")
+            figures.append(f"{vectors} and {floor:g} {short(_count_broken(root / name))}")
         except RecordError:
             continue
     head = "The paper's floor, a cosine of .8, lets through what our vectors hold near."
-    if not told:
+    if not figures:
         return f"{head} Other floors and other vectors have not been varied in these records."
-    return f"{head} Vectors and floor were varied on the same model and texts: {'; '.join(told)}."
+    return f"{head} Vectors and floor were varied on the same model and texts: {'; '.join(figures)}."
 
 
 def _count_broken(folder: Path) -> Rate:
+    """Return the success rate of the attack run in a folder, without skipped texts."""
     counts = count_outcomes(folder)
     return Rate(counts["success"], counts["success"] + counts["failed"])
 
 
 def _read_moves(root: Path) -> Reading:
-    record = _study(root)
+    """Claim H6: most edited words have other nearest neighbours than the original word."""
+    record = _read_study(root)
     if not record.moved.total:
         raise RecordError("the study has no neighbours of words")
-    told = "; ".join(f"{n.word} to {n.edited}: {', '.join(n.after[:3])}" for n in record.neighbours[:3])
-    ours = f"{short(record.moved)} of the edited words are no longer nearest to the original's neighbours; {told}"
+    figures = "; ".join(f"{n.word} to {n.edited}: {', '.join(n.after[:3])}" for n in record.neighbours[:3])
+    ours = f"{short(record.moved)} of the edited words are no longer nearest to the original's neighbours; {figures}"
     return Reading(ours=ours, verdict=above(record.moved, HALF))
 
 
-def _economy(root: Path) -> Reading:
-    found = _study(root).economy
+def _read_economy(root: Path) -> Reading:
+    """Claim H7: derivatives take less time than exact losses of every edit."""
+    found = _read_study(root).economy
     if found is None or found.ratio is None:
         raise RecordError("the study has no comparison with exact losses; it wants --exact")
     ours = f"{found.ratio:.1f} times less time, broken {short(found.success)} against {short(found.exact_success)}"
@@ -247,27 +260,30 @@ _VARIED = {
 }
 
 
-def _flip_little() -> Doing:
-    """At a size for a CPU: the share of characters in training, and what ranks the edits of 45 texts."""
+def _small_study_command() -> StepCommand:
+    """Return a study that fits a CPU; it varies the share of characters and the ranking of edits on 45 texts."""
     narrow = {"filters": 50, "hidden": 100, "depth": 1, "epochs": 1, "batch": 32, "rate": 0.004}
     methods = ("hotflip", _SHARES[0], _SHARES[-1], MIYATO)
-    return order(
+    return study_command(
         "study hotflip", data="ag_news", n=200, confidences=(0,), exact=45, set=narrow,
         **{**_EVERY, "methods": methods},
     )  # fmt: skip
 
 
-def _teach(data: str) -> Doing:
+def _train_command(data: str) -> StepCommand:
+    """Return the command that trains the victim of word flips."""
     return commands.train("CNN-W-GloVe-1", data=data, out="{here}/model")
 
 
-def _flip_words(size: str, **settings: Any) -> Doing:
-    return order("attack", set={"vectors": "glove", **settings}, **_TEXTS[size], **_WORDS)
+def _word_attack_command(size: str, **settings: Any) -> StepCommand:
+    """Return the word-flip attack at one size."""
+    return study_command("attack", set={"vectors": "glove", **settings}, **_TEXTS[size], **_WORDS)
 
 
-def _vary_words(name: str, vectors: str, floor: float) -> ClaimStep:
+def _varied_words_step(name: str, vectors: str, floor: float) -> ClaimStep:
+    """Return the step that repeats the word-flip attack with other vectors and another floor."""
     about = dict.fromkeys(_TEXTS, f"{vectors}, cosines of at least {floor:g}")
-    does = {size: (_flip_words(size, vectors=vectors, cosine=floor),) for size in _TEXTS}
+    does = {size: (_word_attack_command(size, vectors=vectors, cosine=floor),) for size in _TEXTS}
     return ClaimStep(name=name, does=does, about=about, needs=("hotflip-word",))
 
 
@@ -279,7 +295,7 @@ FLIPS = Paper(
             name="hotflip",
             does={
                 "small": (
-                    order(
+                    study_command(
                         "study hotflip",
                         model="CNN-C-Random-1",
                         data="mr",
@@ -291,7 +307,7 @@ FLIPS = Paper(
                     ),
                 ),
                 "full": (
-                    order(
+                    study_command(
                         "study hotflip",
                         data="ag_news",
                         n=400,
@@ -309,16 +325,16 @@ FLIPS = Paper(
         ClaimStep(
             name="hotflip-word",
             does={
-                "small": (_teach("mr"), _flip_words("small")),
-                "full": (_teach("sst2"), _flip_words("full")),
+                "small": (_train_command("mr"), _word_attack_command("small")),
+                "full": (_train_command("sst2"), _word_attack_command("full")),
             },
             about={
                 "small": "a word CNN on packaged reviews, GloVe",
                 "full": "a word CNN on SST-2, GloVe of 100 dimensions",
             },
         ),
-        *(_vary_words(name, *setting) for name, setting in _VARIED.items()),
-        ClaimStep(name=_SMALLER, does={"full": (_flip_little(),)}, about={"full": _LITTLE}),
+        *(_varied_words_step(name, *setting) for name, setting in _VARIED.items()),
+        ClaimStep(name=_SMALLER, does={"full": (_small_study_command(),)}, about={"full": _LITTLE}),
     ),
     claims=(
         Claim(
@@ -326,14 +342,14 @@ FLIPS = Paper(
             claim="CharCNN-LSTM on AG News",
             theirs="8.27% error",
             steps=("hotflip",),
-            read=_error,
+            read=_read_error,
         ),
         Claim(
             id="H2",
             claim="at 10% of the characters the beam breaks more than greedy flips, and those more than black-box Key*",
             theirs="beam 98.16%, above 90% at confidence .9; 4.18% of characters changed at .5",
             steps=("hotflip",),
-            read=_order,
+            read=_read_order,
             fails="greedy flips break more than the beam, or Key* more than those, beyond the intervals",
         ),
         Claim(
@@ -342,7 +358,7 @@ FLIPS = Paper(
             theirs="80%, two to one",
             steps=("hotflip", _SMALLER),
             varies=(_SMALLER,),
-            read=_operations,
+            read=_read_operations,
             fails="fewer than half are flips, or insertions outnumber deletions, beyond the intervals",
         ),
         Claim(
@@ -351,7 +367,7 @@ FLIPS = Paper(
             theirs="error / broken: HotFlip 7.65/69.32, Miyato 8.03/87.43, black-box 8.60/95.63, none 8.27/98.16 (%)",
             steps=("hotflip", _SMALLER),
             varies=(_SMALLER,),
-            read=_training,
+            read=_read_training,
             fails="the error rises, or more texts break than without it, or than with another training, beyond the "
             "intervals",
         ),
@@ -361,7 +377,7 @@ FLIPS = Paper(
             theirs="2% in one or two flips",
             steps=("hotflip-word", *_VARIED),
             varies=tuple(_VARIED),
-            read=_words,
+            read=_read_words,
             fails="more than one text in twenty is broken, beyond the interval",
         ),
         Claim(
@@ -377,7 +393,7 @@ FLIPS = Paper(
             claim="one backward pass stands for all the queries of the naive attack",
             theirs="section 3.3",
             steps=("hotflip",),
-            read=_economy,
+            read=_read_economy,
             fails="it takes more time than asking about every edit",
         ),
     ),

@@ -11,7 +11,7 @@ from malaprop.core.errors import RecordError
 from malaprop.frame.records.intervals import HALF, NOTHING, Estimate, above, average, gap_text, short, sign, worst
 from malaprop.frame.records.summary import Rate
 from malaprop.papers.claims.by_paper import commands, translators
-from malaprop.papers.claims.claim import Claim, ClaimStep, Doing, Paper, Reading, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StepCommand, study_command
 from malaprop.papers.claims.kept_records import need
 from malaprop.papers.natural.record import ImageRunFigures, NaturalRecord, SearchPair, SweepDot, VictimPair
 from malaprop.papers.natural.text_record import NaturalTextRecord
@@ -22,34 +22,39 @@ _SIMILAR = Estimate(0.9, 0.9, 0.9)  # of the other's distance: at most a tenth f
 
 
 def _find_tries(record: NaturalRecord, search: str) -> list[ImageRunFigures]:
+    """Return the figures of one search on each victim; raise if the study has none."""
     found = [tried for tried in record.tried if tried.search == search]
     if not found:
         raise RecordError(f"the study has no {search} search")
     return found
 
 
-def _tell_generator(record: NaturalRecord) -> str:
-    """Say how many steps the WGAN was trained and with how many grey levels, where the record has both."""
+def _describe_generator(record: NaturalRecord) -> str:
+    """Return the WGAN's training steps and grey levels; empty unless the record has both."""
     found = record.quality
     if not {"steps", "greys"} <= found.keys():
         return ""
     return f"; by a WGAN of {found['steps']:,.0f} steps on images of {found['greys']:.0f} greys"
 
 
-def _count_found(root: Path) -> Reading:
+def _read_success(root: Path) -> Reading:
+    """Claim N1: for each victim the best search finds adversaries of more than half of the images."""
     record = need(NaturalRecord.read, root / "natural" / "compare")
     rows = [tried for name in ("iterative", "hybrid", "boundary") for tried in _find_tries(record, name)]
-    told = "; ".join(f"{tried.victim}, {tried.search}: {short(tried.success)}" for tried in rows)
+    figures = "; ".join(f"{tried.victim}, {tried.search}: {short(tried.success)}" for tried in rows)
     best = {victim: max((t.success for t in rows if t.victim == victim), key=lambda rate: rate.value)
             for victim in dict.fromkeys(t.victim for t in rows)}  # fmt: skip
     reasons = "; ".join(f"{tried.victim}, {tried.search}: {_list_reasons(tried.reasons)}" for tried in rows)
     why = f"What ended the searches that found nothing: {reasons}."
     shows = worst(above(rate, HALF) for rate in best.values())
-    return Reading(ours=f"{told}{_tell_generator(record)}", verdict=shows, why=why)
+    return Reading(ours=f"{figures}{_describe_generator(record)}", verdict=shows, why=why)
 
 
-def _faster(root: Path) -> Reading:
-    """In the paper's regime, where iterative search takes some 124 steps to an adversary; by medians."""
+def _read_savings(root: Path) -> Reading:
+    """Claim N2: hybrid search needs fewer queries than iterative search, at a similar distance; medians are compared.
+
+    The verdict is read in the paper's regime, in which iterative search takes about 124 steps to an adversary.
+    """
     wide = NaturalRecord.read(root / "natural" / "compare")
     other = f"in steps of .01 {_list_savings(wide)}" if wide is not None and wide.searches else ""
     record = NaturalRecord.read(root / "natural" / "regime")
@@ -64,15 +69,17 @@ def _faster(root: Path) -> Reading:
         f"the farther the adversaries, the more it saves. Here they lie at {_list_distances(record)}"
         f"{f'; {other}' if other else ''}."
     )
-    ours = f"{_list_savings(record) or 'found by neither'}{_tell_generator(record)}"
+    ours = f"{_list_savings(record) or 'found by neither'}{_describe_generator(record)}"
     return Reading(ours=ours, verdict=worst(shows), why=why)
 
 
 def _find_savings(record: NaturalRecord) -> list[SearchPair]:
+    """Return the comparisons of hybrid with iterative search, one for each victim."""
     return [pair for pair in record.searches if (pair.one, pair.two) == ("hybrid", "iterative")]
 
 
 def _list_savings(record: NaturalRecord) -> str:
+    """Give for each victim how many times fewer queries hybrid search takes, and at which distance."""
     return "; ".join(
         f"{pair.victim}: {short(pair.asked)} times fewer queries at {1 / pair.distance.value:.2f} of the distance, "
         f"{pair.count} images"
@@ -81,7 +88,7 @@ def _list_savings(record: NaturalRecord) -> str:
 
 
 def _list_distances(record: NaturalRecord) -> str:
-    """The medians by iterative search, in its steps."""
+    """Give iterative search's median distance for each victim, in steps."""
     steps = _REGIME["step"]
     return ", ".join(
         f"{tried.distance.median / steps:.0f} steps for {tried.victim}"
@@ -90,62 +97,66 @@ def _list_distances(record: NaturalRecord) -> str:
     )
 
 
-def _farther(root: Path) -> Reading:
+def _read_distances(root: Path) -> Reading:
+    """Claim N3: of two image classifiers the more accurate one needs the larger change."""
     record = need(NaturalRecord.read, root / "natural" / "compare")
     accuracy = {tried.victim: tried.accuracy for tried in record.tried}
-    told = "; ".join(
+    figures = "; ".join(
         f"{t.victim} ({100 * t.accuracy.value:.1f}% right): mean {t.distance.mean:.3f}"
         for t in _find_tries(record, "hybrid")
         if t.distance.mean is not None
     )
-    larger, verdicts = _weigh_pairs(record.pairs, accuracy)
+    larger, verdicts = _judge_pairs(record.pairs, accuracy)
     others = "; ".join(
         f"{t.victim} by {t.search} {t.distance.mean:.3f}" for t in record.tried if t.distance.mean is not None
     )
     why = f"Mean distances by every search: {others}."
-    ours = f"{'; '.join((told, *larger))}{_tell_generator(record)}"
+    ours = f"{'; '.join((figures, *larger))}{_describe_generator(record)}"
     return Reading(ours=ours, verdict=worst(verdicts), why=why)
 
 
-def _weigh_pairs(pairs: Sequence[VictimPair], accuracy: Mapping[str, Rate]) -> tuple[list[str], list[str]]:
-    """Of every two victims how often the more accurate one needs the larger change, and what that says."""
-    told, verdicts = [], []
+def _judge_pairs(pairs: Sequence[VictimPair], accuracy: Mapping[str, Rate]) -> tuple[list[str], list[str]]:
+    """Return for every two victims how often the second needs the larger change, and the verdict on their order."""
+    figures, verdicts = [], []
     for pair in pairs:
         better = accuracy[pair.two].value > accuracy[pair.one].value
         verdicts.append(above(pair.larger, HALF) if better else above(HALF, pair.larger))
-        told.append(f"{pair.two} needs the larger change than {pair.one} in {short(pair.larger)}")
-    return told, verdicts
+        figures.append(f"{pair.two} needs the larger change than {pair.one} in {short(pair.larger)}")
+    return figures, verdicts
 
 
-def _follows(root: Path) -> Reading:
+def _read_sweep(root: Path) -> Reading:
+    """Claim N4: the mean change rises with accuracy over many classifiers."""
     record = need(NaturalRecord.read, root / "natural" / "sweep")
     if not record.correlations:
         raise RecordError("the sweep has no correlation")
-    told = "; ".join(
+    figures = "; ".join(
         f"{c.group}: {c.rho:.2f} ({c.low:.2f} to {c.high:.2f}) over {c.count}" for c in record.correlations
     )
     verdict = worst(sign(c.rho, c.low, c.high) for c in record.correlations)
-    return Reading(ours=f"rank correlation, {told}", verdict=verdict, why=_explain_sweep(record))
+    return Reading(ours=f"rank correlation, {figures}", verdict=verdict, why=_explain_sweep(record))
 
 
 def _explain_sweep(record: NaturalRecord) -> str:
-    """Whether the order breaks among the poorest classifiers, whose adversaries lie anywhere."""
+    """Give the mean distances of accurate and of inaccurate classifiers, as adversaries of poor ones lie anywhere."""
     kept = [dot for dot in record.dots if dot.distance.mean is not None]
     halves = ((name, [d for d in kept if (d.accuracy.value >= _GOOD) == good]) for name, good in
               ((f"at least {_GOOD:.0%}", True), (f"below {_GOOD:.0%}", False)))  # fmt: skip
-    told = "; ".join(
+    figures = "; ".join(
         f"{len(dots)} are right on {name}, at a mean distance of {short(average(_list_means(dots)))}"
         for name, dots in halves
         if dots
     )
-    return f"Split by accuracy: {told}."
+    return f"Split by accuracy: {figures}."
 
 
 def _list_means(dots: Sequence[SweepDot]) -> list[float]:
+    """Return the mean distances that are known."""
     return [dot.distance.mean for dot in dots if dot.distance.mean is not None]
 
 
-def _stays(root: Path) -> Reading:
+def _read_synthetic(root: Path) -> Reading:
+    """Claim N7: on a synthetic manifold, latent search ends nearer to it than search in the plane."""
     found = need(NaturalRecord.read, root / "natural" / "synthetic").synthetic
     if found is None or found.latent_apart.mean is None or found.plane_apart.mean is None:
         raise RecordError("the record has no synthetic manifold")
@@ -161,33 +172,36 @@ def _stays(root: Path) -> Reading:
     return Reading(ours=ours, verdict=above(plane, latent))
 
 
-def _sentences(root: Path) -> Reading:
-    """By the ARAE of the paper, `plain`, and by ours, whichever there is; sentence by sentence, by the sign test."""
-    told, shows, why = [], [], []
+def _read_sentences(root: Path) -> Reading:
+    """Claim N5: of two classifiers of sentences the more accurate needs the larger change, by a sign test.
+
+    It is read for the paper's ARAE (`plain`) and for ours, where they have a record.
+    """
+    figures, shows, why = [], [], []
     for name in ("plain", "ours"):
         record = NaturalTextRecord.read(root / "sentences" / "compare" / name)
         rows = [] if record is None else [tried for tried in record.tried if tried.distance.mean is not None]
         if record is None or not rows:
             continue
-        figures = [
+        found = [
             f"{t.victim} ({100 * t.accuracy.value:.1f}% right): {t.distance.mean:.3f}, found {short(t.success)}"
             for t in rows
         ]
-        larger, verdicts = _weigh_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
-        told.append(f"{name} ARAE, {'; '.join((*figures, *larger))}")
+        larger, verdicts = _judge_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
+        figures.append(f"{name} ARAE, {'; '.join((*found, *larger))}")
         shows += verdicts
         started = ", ".join(f"{t.victim} {short(t.started)}" for t in rows)
         why.append(f"With the {name} ARAE what comes back changes the answer before any search: {started}.")
         why += _explain_accuracies(record, name)
-    if not told:
+    if not figures:
         need(NaturalTextRecord.read, root / "sentences" / "compare" / "plain")
-    return Reading(ours="; ".join(told), verdict=worst(shows), why=" ".join((*why, _explain_starts(root))).strip())
+    return Reading(ours="; ".join(figures), verdict=worst(shows), why=" ".join((*why, _explain_starts(root))).strip())
 
 
 def _explain_accuracies(record: NaturalTextRecord, name: str) -> Iterator[str]:
-    """How far the accuracies of two classifiers lie apart of which the less accurate needs the larger change."""
+    """Yield a sentence with the accuracy gap of each pair whose less accurate classifier needs the larger change."""
     accuracy = {tried.victim: tried.accuracy for tried in record.tried}
-    turned = [pair for pair in record.pairs if _weigh_pairs([pair], accuracy)[1] == ["fails"]]
+    turned = [pair for pair in record.pairs if _judge_pairs([pair], accuracy)[1] == ["fails"]]
     for pair in turned:
         more, less = sorted((pair.one, pair.two), key=lambda one: -accuracy[one].value)
         yield (
@@ -197,12 +211,12 @@ def _explain_accuracies(record: NaturalTextRecord, name: str) -> Iterator[str]:
 
 
 def _explain_starts(root: Path) -> str:
-    """The order of the classifiers where searches start nearer to their sentences, where that was tried."""
+    """Give the order of the classifiers where searches start nearer to their sentences; empty if that was not tried."""
     record = NaturalTextRecord.read(root / _REFINED)
     if record is None or not record.pairs:
         return ""
     whole = {name: found for name, found in _count_whole(root) if found.total}
-    larger, _ = _weigh_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
+    larger, _ = _judge_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
     back = ", ".join(f"{name} {short(found)}" for name, found in whole.items())
     return (
         f"How near searches start was varied with our ARAE by {_STEPS_NEARER} gradient steps of each start, on "
@@ -212,27 +226,28 @@ def _explain_starts(root: Path) -> str:
 
 
 def _count_whole(root: Path) -> Iterator[tuple[str, Rate]]:
-    """Sentences that come back word for word, without and with the steps."""
+    """Yield how many sentences the model reproduces word for word, from plain starts and from nearer ones."""
     for name, folder in (("as they are", "sentences/compare/ours"), ("nearer", _REFINED)):
         if (record := NaturalTextRecord.read(root / folder)) is not None and record.tried:
             yield name, record.tried[0].whole
 
 
 def _read_probes(root: Path) -> Reading:
-    """Those probes of which there is a record; small size has the first alone."""
+    """Claim N6: every probe that has a record finds adversaries; small size has the first probe alone."""
     folders = {name: root / "sentences" / "probes" / name for name in ("word", "verb")}
     found = {name: record for name, folder in folders.items() if (record := NaturalTextRecord.read(folder))}
     if not found:
         need(NaturalTextRecord.read, folders["word"])
     tries = [(name, tried) for name, record in found.items() for tried in record.tried]
-    told = "; ".join(f"{name} on {tried.victim}: {short(tried.success)}" for name, tried in tries)
+    figures = "; ".join(f"{name} on {tried.victim}: {short(tried.success)}" for name, tried in tries)
     shows = [above(tried.success, NOTHING) if tried.success.hits else "fails" for _, tried in tries]
     started = "; ".join(f"{name} {short(tried.started)}, {_list_reasons(tried.reasons)}" for name, tried in tries)
     why = f"Reached by the sentence model alone, before any search, and why others were not: {started}."
-    return Reading(ours=told, verdict=worst(shows), why=why)
+    return Reading(ours=figures, verdict=worst(shows), why=why)
 
 
 def _list_reasons(reasons: Mapping[str, int]) -> str:
+    """List why searches ended without an adversary, with counts."""
     return ", ".join(f"{count} {reason}" for reason, count in reasons.items()) or "no reasons"
 
 
@@ -276,41 +291,46 @@ _ASKED = {
 }
 
 
-def _search(kind: str = "", *, settings: dict[str, Any] | None = None, **options: Any) -> Doing:
-    return order(f"natural {kind}".strip(), **options, **({"set": settings} if settings else {}))
+def _natural_command(kind: str = "", *, settings: dict[str, Any] | None = None, **options: Any) -> StepCommand:
+    """Return the command `malaprop natural` of this kind."""
+    return study_command(f"natural {kind}".strip(), **options, **({"set": settings} if settings else {}))
 
 
-def _sizes(small: Doing, full: Doing) -> dict[str, tuple[Doing, ...]]:
+def _for_sizes(small: StepCommand, full: StepCommand) -> dict[str, tuple[StepCommand, ...]]:
+    """Return one command for each size."""
     return {"small": (small,), "full": (full,)}
 
 
-def _teach(size: str, *, plain: bool) -> Doing:
+def _train_arae_command(size: str, *, plain: bool) -> StepCommand:
+    """Return the command that trains a sentence model, with `plain` the paper's own ARAE."""
     settings = {**_ARAE[size], **({"plain": True} if plain else {})}
     return commands.train("arae", data=_SENTENCES[size], settings=settings, out="{here}/model")
 
 
-def _train_victims(size: str) -> tuple[Doing, ...]:
-    """Classifiers of the very pairs: by name alone they would be trained on the packaged reviews."""
+def _train_victim_commands(size: str) -> tuple[StepCommand, ...]:
+    """Return the commands that train classifiers on these pairs; by name alone they would be trained on reviews."""
     names, _ = _JUDGED[size]
     return tuple(commands.train(one, data=_SENTENCES[size], settings={}, out=f"{{here}}/{one}") for one in names)
 
 
-def _compare(size: str, name: str, *, fewer: int = 0, **more: Any) -> Doing:
+def _compare_command(size: str, name: str, *, fewer: int = 0, **more: Any) -> StepCommand:
+    """Return the comparison of sentence classifiers with the named ARAE; `fewer` overrides the number of sentences."""
     names, n = _JUDGED[size]
     victims = tuple(f"{{root}}/sentences/victims/{one}" for one in names)
-    return _search(
+    return _natural_command(
         "compare", victims=victims, data=_SENTENCES[size], generator=f"{{root}}/sentences/arae-{name}/model",
         searches="hybrid", n=fewer or n, jobs="{jobs}", out="{here}", resume=True, **more,
     )  # fmt: skip
 
 
-def _probe(size: str) -> tuple[Doing, ...]:
+def _probe_commands(size: str) -> tuple[StepCommand, ...]:
+    """Return the commands that probe the LSTM translator; small size trains its own sentence model first."""
     generator = "{here}/arae" if size == "small" else "{root}/sentences/arae-ours/model"
     first = (commands.train("arae", data="mr", settings=_ARAE[size], out=generator),) if size == "small" else ()
     return (
         *first,
         *(
-            _search(
+            _natural_command(
                 victim=translators.place("lstm"), data=translators.PAIRS[size], generator=generator, force=True,
                 probe=probe, n=30, jobs="{jobs}", out=f"{{here}}/{name}", resume=True,
             )
@@ -325,7 +345,7 @@ LATENT = Paper(
     steps=(
         ClaimStep(
             name="natural/wgan",
-            does=_sizes(
+            does=_for_sizes(
                 commands.train("wgan", settings=_WGAN, out="{here}/model"),
                 commands.train("wgan", settings=_WGAN_FULL, out="{here}/model", **_FULL),
             ),
@@ -333,24 +353,26 @@ LATENT = Paper(
         ),
         ClaimStep(
             name="natural/compare",
-            does=_sizes(
-                _search(
+            does=_for_sizes(
+                _natural_command(
                     "compare",
                     searches="hybrid,iterative,boundary",
                     n=20,
                     settings={"samples": 50, "boundary.samples": 100},
                     **_SEARCHED,
                 ),
-                _search("compare", searches="hybrid,iterative,boundary", n=100, **_FULL, **_SEARCHED),
+                _natural_command("compare", searches="hybrid,iterative,boundary", n=100, **_FULL, **_SEARCHED),
             ),
             about={"small": f"{_DIGITS}, 20 images", "full": "all of MNIST, 100 images"},
             needs=("natural/wgan",),
         ),
         ClaimStep(
             name="natural/regime",
-            does=_sizes(
-                _search("compare", searches="hybrid,iterative", n=10, settings={"samples": 50, **_REGIME}, **_SEARCHED),
-                _search(
+            does=_for_sizes(
+                _natural_command(
+                    "compare", searches="hybrid,iterative", n=10, settings={"samples": 50, **_REGIME}, **_SEARCHED
+                ),
+                _natural_command(
                     "compare",
                     searches="hybrid,iterative",
                     n=60,
@@ -364,8 +386,8 @@ LATENT = Paper(
         ),
         ClaimStep(
             name="natural/sweep",
-            does=_sizes(
-                _search(
+            does=_for_sizes(
+                _natural_command(
                     "sweep",
                     classifiers=12,
                     n=10,
@@ -373,17 +395,19 @@ LATENT = Paper(
                     epochs=5,
                     **_SWEPT,
                 ),
-                _search("sweep", classifiers=80, **_SWEPT, **_FULL),
+                _natural_command("sweep", classifiers=80, **_SWEPT, **_FULL),
             ),
             about={"small": f"{_DIGITS}, 12 classifiers", "full": "all of MNIST, 80 classifiers"},
             needs=("natural/wgan",),
         ),
         ClaimStep(
             name="natural/synthetic",
-            does={size: (_search("synthetic", out="{here}"),) for size in _SIZES},
+            does={size: (_natural_command("synthetic", out="{here}"),) for size in _SIZES},
             about=dict.fromkeys(_SIZES, "a curve in the plane"),
         ),
-        ClaimStep(name="sentences/victims", does={size: _train_victims(size) for size in _SIZES}, about=_SPOKEN),
+        ClaimStep(
+            name="sentences/victims", does={size: _train_victim_commands(size) for size in _SIZES}, about=_SPOKEN
+        ),
         *(
             step
             for name in ("plain", "ours")
@@ -391,11 +415,11 @@ LATENT = Paper(
                 ClaimStep(
                     name=f"sentences/arae-{name}",
                     about=_SPOKEN,
-                    does={size: (_teach(size, plain=name == "plain"),) for size in _SIZES},
+                    does={size: (_train_arae_command(size, plain=name == "plain"),) for size in _SIZES},
                 ),
                 ClaimStep(
                     name=f"sentences/compare/{name}",
-                    does={size: (_compare(size, name),) for size in _SIZES},
+                    does={size: (_compare_command(size, name),) for size in _SIZES},
                     about=_SPOKEN,
                     needs=("sentences/victims", f"sentences/arae-{name}"),
                 ),
@@ -403,14 +427,14 @@ LATENT = Paper(
         ),
         ClaimStep(
             name=_REFINED,
-            does={"full": (_compare("full", "ours", fewer=_FEWER, refine=_STEPS_NEARER),)},
+            does={"full": (_compare_command("full", "ours", fewer=_FEWER, refine=_STEPS_NEARER),)},
             about={"full": _SPOKEN["full"]},
             needs=("sentences/victims", "sentences/arae-ours"),
         ),
         translators.TRAINED[0],
         ClaimStep(
             name="sentences/probes",
-            does={size: _probe(size) for size in _SIZES},
+            does={size: _probe_commands(size) for size in _SIZES},
             about=_ASKED,
             needs=("sentences/arae-ours", translators.step("lstm")),
         ),
@@ -421,7 +445,7 @@ LATENT = Paper(
             claim="iterative search in the latent space of a WGAN finds adversaries of a forest and of LeNet",
             theirs="Table 1",
             steps=("natural/compare",),
-            read=_count_found,
+            read=_read_success,
             fails="of the forest or of LeNet no search finds adversaries of half of the images, beyond the interval",
         ),
         Claim(
@@ -429,7 +453,7 @@ LATENT = Paper(
             claim="hybrid shrinking search needs a quarter of the time at a similar distance",
             theirs="4 times",
             steps=("natural/regime", "natural/compare"),
-            read=_faster,
+            read=_read_savings,
             fails="for some victim it needs more queries than iterative search, or ends a tenth farther, beyond the "
             "intervals",
         ),
@@ -438,7 +462,7 @@ LATENT = Paper(
             claim="a more accurate classifier needs a larger change",
             theirs="forest 1.24 (90.45%), LeNet 1.61 (98.71%); LeNet the larger in 78%",
             steps=("natural/compare",),
-            read=_farther,
+            read=_read_distances,
             fails="the less accurate one needs the larger change more often than not, beyond the interval",
         ),
         Claim(
@@ -446,7 +470,7 @@ LATENT = Paper(
             claim="the change follows accuracy over widths, dropouts and 80 classifiers",
             theirs="Figure 4",
             steps=("natural/sweep",),
-            read=_follows,
+            read=_read_sweep,
             fails="the rank correlation is negative, beyond its interval",
         ),
         Claim(
@@ -455,7 +479,7 @@ LATENT = Paper(
             theirs="embeddings .12 (62.0%), LSTM .14 (69.6%), TreeLSTM .26 (89.0%)",
             steps=("sentences/compare/plain", "sentences/compare/ours", _REFINED),
             varies=(_REFINED,),
-            read=_sentences,
+            read=_read_sentences,
             fails="of some two classifiers the less accurate needs the larger change more often, beyond the interval",
         ),
         Claim(
@@ -471,7 +495,7 @@ LATENT = Paper(
             claim="on a synthetic manifold the latent search stays on it, search in the input leaves it",
             theirs="Figure 5",
             steps=("natural/synthetic",),
-            read=_stays,
+            read=_read_synthetic,
             fails="the latent search ends farther from it than search in the input, beyond the intervals",
         ),
         Claim(

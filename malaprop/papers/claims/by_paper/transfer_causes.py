@@ -12,7 +12,7 @@ from malaprop.frame.records.intervals import above, gap_text, pool, short
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.records.trained import TrainedRecord
 from malaprop.papers.claims.by_paper import commands
-from malaprop.papers.claims.claim import ClaimStep, order
+from malaprop.papers.claims.claim import ClaimStep, study_command
 from malaprop.papers.universal.record import Traits, TransferRecord
 
 _SHOWN = {"character": "Character", "both": "ELMo", "piece": "BERT"}
@@ -25,13 +25,14 @@ KNOWN = {"varied/words-1": 1, "varied/words-3": 3, "varied/words-10": 10}
 # With word vectors of ELMo models' own, as published, and without, as in the claims: CNNs of a size for a CPU on MR,
 # with the ELMo that is in the cache. The other models are the same in both.
 OWN = "varied/elmo"
-_BESIDE, _ELMO = ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-C-Random-1"), "CNN-WC-ELMo-1"
+_OTHERS, _ELMO = ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-C-Random-1"), "CNN-WC-ELMo-1"
 _EPOCHS, _TEXTS = 2, 200
 _OPEN = "at this size ELMo is not hit less, so the question stays open"
 
 
 def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> ClaimStep:
-    does = order(
+    """Return a diagnostic step: a transfer study of these victims with PWWS, at full size alone."""
+    does = study_command(
         "transfer", victims=victims, recipe="pwws:paper", zoo="{here}/models", jobs="{jobs}", out="{here}", **more
     )
     return ClaimStep(name=name, does={"full": (does,)}, about={"full": about})
@@ -48,79 +49,83 @@ def list_varied() -> tuple[ClaimStep, ...]:
 
 
 def _vary_own() -> ClaimStep:
-    """Two transfer studies, between which only the ELMo model differs."""
+    """Return the step with two transfer studies, which differ in the ELMo model alone."""
     learns = {"least": 3, "epochs": _EPOCHS}
     both: dict[str, Any] = {
         "data": "mr-full", "n": _TEXTS, "draw": _TEXTS // 2, "recipe": "pwws:paper", "base": False, "jobs": "{jobs}",
     }  # fmt: skip
-    beside = (f"{{here}}/models/{name}" for name in _BESIDE)
+    beside = (f"{{here}}/models/{name}" for name in _OTHERS)
     does = (
-        order(
-            "transfer", victims=(*_BESIDE, _ELMO), zoo="{here}/models", train_set={**learns, "words": 0},
+        study_command(
+            "transfer", victims=(*_OTHERS, _ELMO), zoo="{here}/models", train_set={**learns, "words": 0},
             out="{here}/without", **both,
         ),
         commands.train(_ELMO, data="mr-full", settings=learns, out=f"{{here}}/own/{_ELMO}"),
-        order("transfer", victims=(*beside, f"{{here}}/own/{_ELMO}"), out="{here}/with", **both),
+        study_command("transfer", victims=(*beside, f"{{here}}/own/{_ELMO}"), out="{here}/with", **both),
     )  # fmt: skip
-    about = f"{len(_BESIDE) + 1} CNNs of {_EPOCHS} epochs, {_TEXTS} texts, MR"
+    about = f"{len(_OTHERS) + 1} CNNs of {_EPOCHS} epochs, {_TEXTS} texts, MR"
     return ClaimStep(name=OWN, does={"full": does}, about={"full": about})
 
 
-# --- what they say
+# --- the readings of their records
 
 
 def explain_known(root: Path) -> str:
-    """The factors of a few models by how often a word must be seen to be known, where that was tried."""
+    """Say how far each factor moves transfer, for each count from which a word is known, where that was varied."""
     found = {least: record for name, least in KNOWN.items() if (record := TransferRecord.read(root / name))}
     if not found:
         return "How often a word must be seen to be known has not been varied."
-    told = ". With ".join(f"{least} {_list_factors(record)}" for least, record in found.items())
+    figures = ". With ".join(f"{least} {_list_factors(record)}" for least, record in found.items())
     return (
         f"How often a word must be seen to be known was varied in {len(_CNNS)} CNNs over words, two epochs on packaged "
-        f"reviews. With {told}."
+        f"reviews. With {figures}."
     )
 
 
 def _list_factors(record: TransferRecord) -> str:
+    """List the factors with their means, largest first, and the rate at which texts carry to a model's twin."""
     means = {factor.name: factor.mean for factor in record.factors}
-    told = " > ".join(f"{name} {short(means[name])}" for name in record.order if name in means)
-    return f"{told}, twins falling together at {short(record.base)}"
+    figures = " > ".join(f"{name} {short(means[name])}" for name in record.order if name in means)
+    return f"{figures}, twins falling together at {short(record.base)}"
 
 
 def explain_own(root: Path) -> str:
-    """How often each input falls with and without word vectors of ELMo models' own, where that was tried."""
+    """Say how often texts carry to each input with and without an ELMo model's own word vectors."""
     found = [TransferRecord.read(root / OWN / name) for name in ("without", "with")]
-    bare, own = (_list_targets(record) if record is not None else {} for record in found)
+    bare, own = (_rates_by_input(record) if record is not None else {} for record in found)
     if not bare.keys() & own.keys() & {"ELMo"}:
         return "Word vectors of ELMo models' own have not been varied."
-    told = ". With them they carry to ".join(
+    figures = ". With them they carry to ".join(
         ", ".join(f"{name} {short(rate)}" for name, rate in targets.items()) for targets in (bare, own)
     )
     return (
-        f"Word vectors of ELMo models' own were varied in {len(_BESIDE) + 1} CNNs of {_EPOCHS} epochs on MR"
-        f"{_tell_elmo(root)}. Without them texts of the other models carry to {told}. "
-        f"Between the two ELMo moves by {gap_text(own['ELMo'], bare['ELMo'])}; {_tell_right(root)}."
+        f"Word vectors of ELMo models' own were varied in {len(_OTHERS) + 1} CNNs of {_EPOCHS} epochs on MR"
+        f"{_describe_elmo(root)}. Without them texts of the other models carry to {figures}. "
+        f"Between the two ELMo moves by {gap_text(own['ELMo'], bare['ELMo'])}; {_describe_accuracy(root)}."
         f"{_compare_spelling(bare, own)}"
     )
 
 
-def _tell_right(root: Path) -> str:
-    """How many texts each ELMo model has right without an attack: what it gets wrong then counts as carried."""
+def _describe_accuracy(root: Path) -> str:
+    """Return the clean accuracy of both ELMo models: a text that one gets wrong anyway counts as carried to it."""
     records = [TransferRecord.read(root / OWN / name) for name in ("without", "with")]
     models = [model for record in records if record is not None for model in record.models if model.name == _ELMO]
     return f"without an attack it is right on {' and '.join(short(model.clean) for model in models)}"
 
 
-def _tell_elmo(root: Path) -> str:
-    """How much text the frozen ELMo has read, as the model that stands on it says."""
+def _describe_elmo(root: Path) -> str:
+    """Return how many tokens the frozen ELMo was trained on, from the card of the model that uses it."""
     record = TrainedRecord.read(root / OWN / "own" / _ELMO)
     found = re.search(r"[\d,]+ tokens", record.models[0].about) if record is not None else None
     return f", with an ELMo that has read {found[0]}" if found else ""
 
 
 def _compare_spelling(bare: Mapping[str, Rate], own: Mapping[str, Rate]) -> str:
-    """The vectors are the reason only if ELMo is hit less than characters without them, and not less with them; where
-    it is not hit less without them, there is nothing to explain."""
+    """Say whether the missing word vectors explain why ELMo is not hit less than characters.
+
+    They do if ELMo is hit less than characters without them, beyond the interval, and not less with them. Where it is
+    not hit less without them, the question stays open.
+    """
     if not bare.keys() & own.keys() & {"Character"}:
         return ""
     gaps = [(rates["ELMo"], rates["Character"]) for rates in (bare, own)]
@@ -129,56 +134,58 @@ def _compare_spelling(bare: Mapping[str, Rate], own: Mapping[str, Rate]) -> str:
     return f" ELMo less Character is {gap_text(*gaps[0])} without and {gap_text(*gaps[1])} with: {end}."
 
 
-def _list_targets(record: TransferRecord) -> dict[str, Rate]:
-    """Of each input, how many texts of the models beside ELMo's carry to it; those are the same with and without."""
+def _rates_by_input(record: TransferRecord) -> dict[str, Rate]:
+    """Return for each input form the rate at which texts of the models other than ELMo's carry to it."""
     found: dict[str, list[Rate]] = {}
-    for source, target, name in _aims(record):
+    for source, target, name in _pairs_by_input(record):
         rate = record.rate(source, target)
-        if rate is not None and record.models[source].name in _BESIDE:
+        if rate is not None and record.models[source].name in _OTHERS:
             found.setdefault(name, []).append(rate)
     return {name: pool(rates) for name, rates in found.items()}
 
 
 def explain_factors(record: TransferRecord) -> str:
-    """The embedding's part by the two embeddings, and how often twins of each embedding fall together."""
+    """Split the embedding's factor by pair of embeddings, and give each embedding's rate of transfer to a twin."""
     split: dict[str, list[float]] = {}
-    for source, target, gap in _gaps(record):
+    for source, target, gap in _pair_gaps(record):
         same = (source.architecture, source.input, source.layers) == (target.architecture, target.input, target.layers)
         if same and source.embedding != target.embedding:
             split.setdefault(" and ".join(sorted((source.embedding, target.embedding))), []).append(gap)
     if not split:
         return ""
-    told = ", ".join(f"{pair} {mean:.3f}" for mean, pair in sorted((fmean(gaps), pair) for pair, gaps in split.items()))
+    figures = ", ".join(
+        f"{pair} {mean:.3f}" for mean, pair in sorted((fmean(gaps), pair) for pair, gaps in split.items())
+    )
     twins: dict[str, list[float]] = {}
     for at, model in enumerate(record.models):
         if model.traits and model.traits.input == "word" and (rate := record.rate(at, at)):
             twins.setdefault(model.traits.embedding, []).append(rate.value)
     base = ", ".join(f"{name} {fmean(rates):.3f}" for name, rates in twins.items())
     return (
-        f"The embedding's figure was split by the two embeddings: {told}. It is measured from the rate at which a "
+        f"The embedding's figure was split by the two embeddings: {figures}. It is measured from the rate at which a "
         f"model's twin falls, and fixed vectors bring twins together: {base}."
     )
 
 
 def explain_inputs(record: TransferRecord) -> str:
-    """As targets, over the texts alone that the target had right before."""
+    """Rank input forms as targets, counting only texts that the target classified correctly before."""
     found: dict[str, list[int]] = {}
-    for source, target, name in _aims(record):
+    for source, target, name in _pairs_by_input(record):
         if before := record.before[source][target]:
             counts = found.setdefault(name, [0, 0])
             counts[0] += record.carried[source][target] or 0
             counts[1] += before
     rates = {name: Rate(*counts).value for name, counts in found.items() if counts[1]}
-    told = ", ".join(f"{name} {rate:.3f}" for name, rate in sorted(rates.items(), key=lambda one: one[1]))
+    figures = ", ".join(f"{name} {rate:.3f}" for name, rate in sorted(rates.items(), key=lambda one: one[1]))
     return (
         "These rates count texts that the target gets wrong without an attack, too. Over those alone that it had right "
-        f"the order is {told}. Our ELMo has no word vectors of its own and reads spellings, as the models of "
+        f"the order is {figures}. Our ELMo has no word vectors of its own and reads spellings, as the models of "
         "characters do."
     )
 
 
 def explain_classes(record: TransferRecord) -> str:
-    """How far texts carry to models that share the class, the input, both or neither."""
+    """Give the rates at which texts carry between models that share the class, the input, both or neither."""
     found: dict[str, list[Rate]] = {"class and input": [], "input alone": [], "class alone": [], "neither": []}
     for source, one in enumerate(record.models):
         for target, two in enumerate(record.models):
@@ -188,12 +195,15 @@ def explain_classes(record: TransferRecord) -> str:
             kind, form = a.architecture == b.architecture, (a.input, a.embedding) == (b.input, b.embedding)
             name = ("class and input" if form else "class alone") if kind else ("input alone" if form else "neither")
             found[name].append(rate)
-    told = ", ".join(f"{name} {pool(rates).value:.3f}" for name, rates in found.items() if rates)
-    return f"Over all pairs of models that are not fine-tuned, texts carry by what the two share: {told}."
+    figures = ", ".join(f"{name} {pool(rates).value:.3f}" for name, rates in found.items() if rates)
+    return f"Over all pairs of models that are not fine-tuned, texts carry by what the two share: {figures}."
 
 
-def _gaps(record: TransferRecord) -> Iterator[tuple[Traits, Traits, float]]:
-    """Of every two models that are not fine-tuned: how far the rate lies from that of the target's twin."""
+def _pair_gaps(record: TransferRecord) -> Iterator[tuple[Traits, Traits, float]]:
+    """Yield the traits of two models and how far their rate lies from that to the target's twin.
+
+    Fine-tuned models are left out.
+    """
     for source, one in enumerate(record.models):
         for target, two in enumerate(record.models):
             if source == target or one.traits is None or two.traits is None:
@@ -203,8 +213,8 @@ def _gaps(record: TransferRecord) -> Iterator[tuple[Traits, Traits, float]]:
                 yield one.traits, two.traits, abs(rate.value - base.value)
 
 
-def _aims(record: TransferRecord) -> Iterator[tuple[int, int, str]]:
-    """Every two models, by their numbers, and what the second one reads."""
+def _pairs_by_input(record: TransferRecord) -> Iterator[tuple[int, int, str]]:
+    """Yield source and target of every pair of models by their numbers, and the target's input form."""
     many = range(len(record.models))
     for target in many:
         if traits := record.models[target].traits:

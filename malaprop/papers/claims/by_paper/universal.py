@@ -35,7 +35,7 @@ from malaprop.papers.claims.by_paper.transfer_causes import (
     explain_own,
     list_varied,
 )
-from malaprop.papers.claims.claim import Claim, ClaimStep, Order, Paper, Reading, order
+from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StudyCommand, study_command
 from malaprop.papers.claims.kept_records import need, read_printed
 from malaprop.papers.universal.ensembles_record import EnsemblesRecord
 from malaprop.papers.universal.record import ClassTable, TransferRecord
@@ -61,7 +61,7 @@ _FAMILIES = {"word": "-W-", "ELMo": "-WC-", "character": "-C-"}
 
 # --- the settings, fixed before the run
 
-# The packaged reviews, or both of the paper's datasets.
+# Small size has the packaged reviews, full size both datasets of the paper.
 _SMALL_DATA, _FULL_DATA = ("mr",), ("ag_news", "mr-full")
 _DATA = (*_SMALL_DATA, *_FULL_DATA)
 _SHOWN = {"mr": "packaged reviews", "ag_news": "AG News", "mr-full": "MR"}
@@ -78,28 +78,30 @@ _MEMBERS = {"small": "2..3", "full": "2..7"}
 _MINED = {"small": ("genetic2", "genetic3"), "full": ("genetic2", "genetic4", "genetic6", "expert6")}
 # Texts of the training part; 0: all. Those of AG News are twice as long as those of MR.
 _MINED_TEXTS = {"mr": 0, "ag_news": 4000, "mr-full": 8000}
-_PUT_TO = {"small": 300, "full": 500}
-_HELD = 5  # times that a word stands in the texts, so that its PMI says something
-# Whose importance is weighed: word models and BERT. At small size those of the cache: BERT is none of the six models.
-_WEIGHED = {
+_MEASURED = {"small": 300, "full": 500}
+_HELD = 5  # a PMI is meaningful if the texts hold the word this often
+# Whose importance is explained: word models and BERT. At small size those of the cache: BERT is none of the six models.
+_EXPLAINED = {
     "small": ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"),
     "full": ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "BERT"),
 }
 
 
-def _size(data: str) -> str:
+def _size_of(data: str) -> str:
+    """Return the size, small or full, that a dataset belongs to."""
     return "small" if data in _SMALL_DATA else "full"
 
 
-def _transfer(data: str, recipe: str, n: int) -> Order:
-    return order(
-        "transfer", victims=_SMALL if _size(data) == "small" else ("all63",), data=data, recipe=recipe, n=n,
+def _transfer_command(data: str, recipe: str, n: int) -> StudyCommand:
+    """Return the transfer study on a dataset: six models at small size, all 63 at full size."""
+    return study_command(
+        "transfer", victims=_SMALL if _size_of(data) == "small" else ("all63",), data=data, recipe=recipe, n=n,
         draw=n // 2, train_set=_TRAINED[data], zoo=f"{{root}}/models/{data}", jobs="{jobs}", out="{here}",
     )  # fmt: skip
 
 
-def _choose(data: str) -> Callable[[Path], dict[str, str]]:
-    """The members of the ensembles that were chosen here, as folders of models."""
+def _ensemble_finder(data: str) -> Callable[[Path], dict[str, str]]:
+    """Return a function that reads the chosen ensembles: the folders of the members by method and size."""
 
     def find(root: Path) -> dict[str, str]:
         record = EnsemblesRecord.read(root / "transfer" / data)
@@ -112,9 +114,9 @@ def _choose(data: str) -> Callable[[Path], dict[str, str]]:
     return find
 
 
-def _steps(data: str) -> tuple[ClaimStep, ...]:
-    """All steps on one dataset."""
-    size, shown = _size(data), _SHOWN[data]
+def _list_steps(data: str) -> tuple[ClaimStep, ...]:
+    """Return all steps on one dataset."""
+    size, shown = _size_of(data), _SHOWN[data]
     models, names = ("six models", _SMALL) if size == "small" else ("63 small models", _ZOO)
     many, few = _ATTACKED[size]
     transfer, rules, mined = f"transfer/{data}", f"rules/{data}", _MINED[size]
@@ -123,28 +125,33 @@ def _steps(data: str) -> tuple[ClaimStep, ...]:
     both = {"data": data, "train_data": data}
 
     def step(
-        name: str, about: str, *does: commands.Doing, needs: tuple[str, ...] = (), chooses: bool = False
+        name: str, about: str, *does: commands.StepCommand, needs: tuple[str, ...] = (), chooses: bool = False
     ) -> ClaimStep:
-        finds = _choose(data) if chooses else None
+        finds = _ensemble_finder(data) if chooses else None
         return ClaimStep(name=name, does={size: does}, about={size: f"{about}, {shown}"}, needs=needs, finds=finds)
 
     mine = [
-        order("rules mine", victims=f"{{{one}}}", n=_MINED_TEXTS[data], jobs="{jobs}", out=f"{{here}}/{one}", **both)
+        study_command(
+            "rules mine", victims=f"{{{one}}}", n=_MINED_TEXTS[data], jobs="{jobs}", out=f"{{here}}/{one}", **both
+        )
         for one in mined
     ]
-    put = order(
-        "rules measure", files=tuple(folders), victims=victims, n=_PUT_TO[size], jobs="{jobs}", out="{here}",
+    measure = study_command(
+        "rules measure", files=tuple(folders), victims=victims, n=_MEASURED[size], jobs="{jobs}", out="{here}",
         resume=True, **both,
     )  # fmt: skip
     place = "" if size == "small" else f"{{root}}/models/{data}/"
-    weighed = ",".join(f"{place}{one}" for one in _WEIGHED[size])
-    choose = order("ensemble", from_=f"{{root}}/{transfer}", size=_MEMBERS[size], jobs="{jobs}")
+    explained = ",".join(f"{place}{one}" for one in _EXPLAINED[size])
+    choose = study_command("ensemble", from_=f"{{root}}/{transfer}", size=_MEMBERS[size], jobs="{jobs}")
     named = " and ".join(mined)
     return (
-        step(transfer, f"{models}, {many} texts", _transfer(data, "pwws:paper", many)),
-        step(f"genetic/{data}", f"{models}, {few} texts", _transfer(data, "genetic:wordnet", few), needs=(transfer,)),
+        step(transfer, f"{models}, {many} texts", _transfer_command(data, "pwws:paper", many)),
         step(
-            f"importance/{data}", f"{many} texts", commands.explain(data=data, n=many, victim=weighed, json=True),
+            f"genetic/{data}", f"{models}, {few} texts", _transfer_command(data, "genetic:wordnet", few),
+            needs=(transfer,),
+        ),
+        step(
+            f"importance/{data}", f"{many} texts", commands.explain(data=data, n=many, victim=explained, json=True),
             needs=() if size == "small" else (transfer,),
         ),
         step(f"ensembles/{data}", f"chosen from {models}", choose, needs=(transfer,)),
@@ -152,7 +159,10 @@ def _steps(data: str) -> tuple[ClaimStep, ...]:
             rules, f"rules of {named}", commands.rules_from_counts(data=data, out="{here}/pmi"), *mine,
             needs=(f"ensembles/{data}",), chooses=True,
         ),
-        step(f"{rules}/measured", f"rules of {named}, put to {models}, {_PUT_TO[size]} texts", put, needs=(rules,)),
+        step(
+            f"{rules}/measured", f"rules of {named}, put to {models}, {_MEASURED[size]} texts", measure,
+            needs=(rules,),
+        ),
         step(
             f"{rules}/shown", f"rules of {mined[-1]}",
             commands.show_rules(folders[-1], data=data, top=100, out="{here}"),
@@ -161,15 +171,15 @@ def _steps(data: str) -> tuple[ClaimStep, ...]:
     )  # fmt: skip
 
 
-# --- what the records say
+# --- the readings of the records
 
 
-def _each(
+def _over_all_data(
     read: Callable[[Path, str], Reading], explain: Callable[[Path], str] | None = None
 ) -> Callable[[Path], Reading]:
-    """A reading over all datasets of which there is a record: the claim fares as on the worst of them.
+    """Return a reading over all datasets that have a record; the verdict is that of the worst dataset.
 
-    `explain` tells what came out when something was varied.
+    `explain` returns the result of the runs with varied settings.
     """
 
     def read_all(root: Path) -> Reading:
@@ -183,34 +193,37 @@ def _each(
         if not found:
             raise lacking[0]
         missing = [] if found.keys() & set(_SMALL_DATA) else [data for data in _FULL_DATA if data not in found]
-        told = [f"{_SHOWN[data]}: {one.ours}" for data, one in found.items()]
-        told += [f"{_SHOWN[data]}: not done" for data in missing]
+        figures = [f"{_SHOWN[data]}: {one.ours}" for data, one in found.items()]
+        figures += [f"{_SHOWN[data]}: not done" for data in missing]
         verdicts = [one.verdict for one in found.values()]
         why = [f"{_SHOWN[data]}: {one.why}" for data, one in found.items() if one.why and one.verdict in AMISS]
         why += [explain(root)] if explain is not None else []
         return Reading(
-            ours="; ".join(told), verdict="figure" if "figure" in verdicts else worst(verdicts), why=" ".join(why)
+            ours="; ".join(figures), verdict="figure" if "figure" in verdicts else worst(verdicts), why=" ".join(why)
         )
 
     return read_all
 
 
-def _zoo(root: Path) -> Reading:
+def _read_zoo(root: Path) -> Reading:
+    """Claim U1: all 63 models can be trained by name."""
     names = {str(item["name"]) for item in read_printed(root / "zoo")["items"]}
     missing = [name for name in _ZOO if name not in names]
     ours = f"{len(_ZOO) - len(missing)} of {len(_ZOO)} can be trained by name"
     return Reading(ours=ours, verdict="fails" if missing else "by construction")
 
 
-def _factors(folder: str) -> Callable[[Path, str], Reading]:
+def _factors_reader(folder: str) -> Callable[[Path, str], Reading]:
+    """Return the reading of claims U2 and U3 from the transfer studies below `folder`: the order of the factors."""
+
     def read(root: Path, data: str) -> Reading:
         record = need(TransferRecord.read, root / folder / data)
         found = {factor.name: factor.mean for factor in record.factors}
-        told = " > ".join(f"{name} {short(found[name])}" for name in record.order if name in found)
+        figures = " > ".join(f"{name} {short(found[name])}" for name in record.order if name in found)
         share = record.order_share
         if share is None:
-            return Reading(ours=told or "no factor can be told", verdict="does not show")
-        ours = f"{told}; the paper's order in {100 * share:.1f}% of resamples of the models"
+            return Reading(ours=figures or "no factor can be told", verdict="does not show")
+        ours = f"{figures}; the paper's order in {100 * share:.1f}% of resamples of the models"
         if record.order[: len(_FACTORS)] == _FACTORS:
             return Reading(ours=ours, verdict="holds" if share >= 0.95 else "leans")
         return Reading(ours=ours, verdict="fails" if share <= 0.05 else "does not show", why=explain_factors(record))
@@ -218,22 +231,24 @@ def _factors(folder: str) -> Callable[[Path, str], Reading]:
     return read
 
 
-def _table(record: TransferRecord, name: str) -> ClassTable:
+def _find_table(record: TransferRecord, name: str) -> ClassTable:
+    """Return the record's class table of this name; raise if it has none."""
     for found in record.tables:
         if found.name == name:
             return found
     raise RecordError(f"the study has no table by {name}")
 
 
-def _architectures(root: Path, data: str) -> Reading:
+def _read_architectures(root: Path, data: str) -> Reading:
+    """Claim U4: texts carry further within a class of architectures than to another class."""
     record = need(TransferRecord.read, root / "transfer" / data)
-    table = _table(record, "architecture")
-    told, verdicts, gaps = [], [], []
+    table = _find_table(record, "architecture")
+    figures, verdicts, gaps = [], [], []
     for at, name in enumerate(table.classes):
         own, row = table.cells[at][at], {table.classes[i]: c for i, c in enumerate(table.cells[at]) if i != at and c}
         if own is None or not row:
             continue
-        told.append(f"{name} to itself {short(own)}, to others {', '.join(f'{c.value:.3f}' for c in row.values())}")
+        figures.append(f"{name} to itself {short(own)}, to others {', '.join(f'{c.value:.3f}' for c in row.values())}")
         verdicts += [above(own, cell) for cell in row.values()]
         gaps += [
             f"{name} to itself less to {other} {gap_text(own, cell)}"
@@ -241,26 +256,27 @@ def _architectures(root: Path, data: str) -> Reading:
             if above(own, cell) in AMISS
         ]
     return Reading(
-        ours="; ".join(told) or "one class alone",
+        ours="; ".join(figures) or "one class alone",
         verdict=worst(verdicts),
         why=f"What points the other way: {'; '.join(gaps)}. {explain_classes(record)}",
     )
 
 
-def _inputs(root: Path, data: str) -> Reading:
+def _read_inputs(root: Path, data: str) -> Reading:
+    """Claim U5: of all input forms, texts carry least to characters and BERT."""
     record = need(TransferRecord.read, root / "transfer" / data)
-    table = _table(record, "input form and embedding")
+    table = _find_table(record, "input form and embedding")
     columns = zip(table.classes, zip(*table.cells, strict=True), strict=True)
     means = {name: _average([cell for cell in cells if cell]) for name, cells in columns if any(cells)}
-    told = ", ".join(f"{name} {short(mean)}" for name, mean in means.items())
+    figures = ", ".join(f"{name} {short(mean)}" for name, mean in means.items())
     hard = [name for name in ("Character", "BERT") if name in means]
     easy = [name for name in means if name not in hard]
     verdict = worst(above(means[e], means[h]) for h in hard for e in easy)
-    return Reading(ours=f"as targets: {told}", verdict=verdict, why=explain_inputs(record))
+    return Reading(ours=f"as targets: {figures}", verdict=verdict, why=explain_inputs(record))
 
 
 def _average(some: Sequence[Estimate]) -> Estimate:
-    """The mean of several estimates, with the interval that it has where they are independent."""
+    """Return the mean of estimates, with its interval if they are independent."""
     mean = fmean(one.value for one in some)
     low, high = (sqrt(sum((one.value - end) ** 2 for one, end in ends)) / len(some) for ends in (
         [(one, one.low) for one in some], [(one, one.high) for one in some]
@@ -268,7 +284,8 @@ def _average(some: Sequence[Estimate]) -> Estimate:
     return Estimate(mean, mean - low, mean + high)
 
 
-def _matrix(root: Path, data: str) -> Reading:
+def _read_matrix(root: Path, data: str) -> Reading:
+    """Claim U6: the range of the transfer matrix, its mean, and the rate to a twin; there is no verdict."""
     record = need(TransferRecord.read, root / "transfer" / data)
     many = range(len(record.models))
     rates = [rate.value for s in many for t in many if s != t and (rate := record.rate(s, t)) is not None]
@@ -279,7 +296,8 @@ def _matrix(root: Path, data: str) -> Reading:
     return Reading(ours=ours, verdict="figure")
 
 
-def _broken(root: Path, data: str) -> Reading:
+def _read_success(root: Path, data: str) -> Reading:
+    """Claim U13: PWWS succeeds on more than half of the texts, over all models."""
     record = need(TransferRecord.read, root / "transfer" / data)
     rates = [model.success for model in record.models if model.success.total]
     if not rates:
@@ -291,30 +309,33 @@ def _broken(root: Path, data: str) -> Reading:
     return Reading(ours=ours, verdict=above(pool(rates), HALF), why=why)
 
 
-def _ensembles(root: Path, data: str) -> Reading:
+def _read_ensembles(root: Path, data: str) -> Reading:
+    """Claim U7: at each size the genetic search's ensemble carries further than the expert's."""
     record = need(EnsemblesRecord.read, root / "transfer" / data)
     found = [c for c in record.contrasts if (c.first, c.second) == ("genetic", "expert")]
     if not found:
         raise RecordError("the study has no expert's ensemble to compare with")
-    told = "; ".join(f"size {c.size}: {short(c.difference)} over the expert's" for c in found)
+    figures = "; ".join(f"size {c.size}: {short(c.difference)} over the expert's" for c in found)
     verdicts = (sign(c.difference.value, c.difference.low, c.difference.high) for c in found)
     why = "Sizes were varied from the smallest to the largest; the difference of each is given with its interval."
-    return Reading(ours=told, verdict=worst(verdicts), why=why)
+    return Reading(ours=figures, verdict=worst(verdicts), why=why)
 
 
 def _read_measures(root: Path, data: str) -> MeasuredRecord:
+    """Read the record of measured rules; raise unless it has rules from counts and others."""
     found = need(MeasuredRecord.read, root / "rules" / data / "measured")
     if len(found.wholes) < 2:
         raise RecordError("the record has no rules beside those from counts")
     return found
 
 
-def _mean(whole: MeasuredRules) -> str:
+def _format_mean(whole: MeasuredRules) -> str:
+    """Return a mean success in percent with its interval."""
     return f"{100 * whole.mean:.1f}% ({100 * whole.low:.1f}-{100 * whole.high:.1f})"
 
 
-def _rules(root: Path, data: str) -> Reading:
-    """The first rules are from counts, the last from the models that the paper takes."""
+def _read_rules(root: Path, data: str) -> Reading:
+    """Claim U8: rules from models, the last in the record, succeed more often than those from counts, the first."""
     record = _read_measures(root, data)
     base, best = record.wholes[0], record.wholes[-1]
     if best.ahead is None or best.words is None or base.words is None:
@@ -322,35 +343,37 @@ def _rules(root: Path, data: str) -> Reading:
     gap, low, high = best.ahead
     words = f"{100 * best.words:.1f}% of the words against {100 * base.words:.1f}%"
     ahead = f"{100 * gap:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
-    many = len({cell.victim for cell in _of_last(record)})
+    many = len({cell.victim for cell in _last_cells(record)})
     everywhere = f"; broken on all of {many} models: {best.everywhere}" if best.everywhere is not None else ""
     verdict = sign(gap, low, high)
     return Reading(
-        ours=f"{_mean(best)} against {_mean(base)}, {ahead}, {words}{everywhere}",
+        ours=f"{_format_mean(best)} against {_format_mean(base)}, {ahead}, {words}{everywhere}",
         verdict=verdict if best.words <= base.words else worst((verdict, "leans")),
         why=_explain_rules(record),
     )
 
 
 def _explain_rules(found: MeasuredRecord) -> str:
-    """What the last rules gain over those from counts, family by family."""
+    """Return what the last rules gain over those from counts, for each family of victims."""
     gains: dict[str, list[float]] = {}
     base = {cell.victim: cell.success for cell in found.cells if cell.rules == found.wholes[0].rules}
-    for cell in _of_last(found):
+    for cell in _last_cells(found):
         if cell.victim in base:
-            gains.setdefault(_family(cell.victim), []).append(100 * (cell.success.value - base[cell.victim].value))
-    told = ", ".join(f"{name} {fmean(values):+.1f} points ({len(values)})" for name, values in gains.items())
-    return f"By family of the victim, the mean gain over rules from counts is {told}."
+            gains.setdefault(_family_of(cell.victim), []).append(100 * (cell.success.value - base[cell.victim].value))
+    figures = ", ".join(f"{name} {fmean(values):+.1f} points ({len(values)})" for name, values in gains.items())
+    return f"By family of the victim, the mean gain over rules from counts is {figures}."
 
 
-def _of_last(found: MeasuredRecord) -> list[MeasuredCell]:
+def _last_cells(found: MeasuredRecord) -> list[MeasuredCell]:
+    """Return the measurements of the record's last rules, one for each victim."""
     return [cell for cell in found.cells if cell.rules == found.wholes[-1].rules]
 
 
-def _families(root: Path, data: str) -> Reading:
+def _read_families(root: Path, data: str) -> Reading:
+    """Claim U9: rules succeed most often on word models, then on ELMo, characters and BERT."""
     found = _read_measures(root, data)
-    added = _add_families(_of_last(found))
-    told = ", ".join(f"{name} {short(rate)}" for name, rate in added.items())
+    added = _add_families(_last_cells(found))
+    figures = ", ".join(f"{name} {short(rate)}" for name, rate in added.items())
     gaps = "; ".join(f"{one} less {two} {gap_text(added[one], added[two])}" for one, two in pairwise(added))
     rest = {w.rules: _add_families([c for c in found.cells if c.rules == w.rules]) for w in found.wholes[:-1]}
     turned = [pair for pair in pairwise(added) if above(added[pair[0]], added[pair[1]]) in AMISS]
@@ -359,49 +382,54 @@ def _families(root: Path, data: str) -> Reading:
         for one, two in turned
     )
     why = f"One after the other: {gaps}. Where the rules come from was varied. {varied}"
-    return Reading(ours=told, verdict=falling(list(added.values())), why=why)
+    return Reading(ours=figures, verdict=falling(list(added.values())), why=why)
 
 
 def _add_families(cells: Sequence[MeasuredCell]) -> dict[str, Rate]:
-    """How often the victims of each family are broken, in the paper's order."""
+    """Return the success rate on each family of victims, in the paper's order."""
     rates: dict[str, list[Rate]] = {}
     for cell in cells:
-        rates.setdefault(_family(cell.victim), []).append(cell.success)
+        rates.setdefault(_family_of(cell.victim), []).append(cell.success)
     return {name: pool(rates[name]) for name in ("word", "ELMo", "character", "BERT") if name in rates}
 
 
-def _family(victim: str) -> str:
+def _family_of(victim: str) -> str:
+    """Return a victim's family by its name: word, ELMo, character or BERT."""
     return next((family for family, mark in _FAMILIES.items() if mark in victim), "BERT")
 
 
-def _growth(root: Path, data: str) -> Reading:
+def _read_growth(root: Path, data: str) -> Reading:
+    """Claim U10: rules succeed more often with more members and with more words that may change."""
     found = _read_measures(root, data)
     sizes = [whole.mean for whole in found.wholes[1:] if "expert" not in whole.rules]
-    cells = [cell.within for cell in _of_last(found)]
+    cells = [cell.within for cell in _last_cells(found)]
     shares = {share: pool([cell[share] for cell in cells]) for share in cells[0]}
-    told = ", ".join(f"{100 * float(share):.0f}%: {100 * rate.value:.1f}%" for share, rate in shares.items())
+    figures = ", ".join(f"{100 * float(share):.0f}%: {100 * rate.value:.1f}%" for share, rate in shares.items())
     grown = falling(list(reversed(shares.values())))
     members = points(all(one < two for one, two in pairwise(sizes)))
-    ours = f"members: {', '.join(f'{100 * x:.1f}%' for x in sizes)}; words allowed: {told}"
-    wholes = ", ".join(f"{whole.rules} {_mean(whole)}" for whole in found.wholes)
+    ours = f"members: {', '.join(f'{100 * x:.1f}%' for x in sizes)}; words allowed: {figures}"
+    wholes = ", ".join(f"{whole.rules} {_format_mean(whole)}" for whole in found.wholes)
     why = f"Members and words allowed were varied. By ensemble, with intervals: {wholes}."
     return Reading(ours=ours, verdict=worst((grown, members)), why=why)
 
 
-def _bias(root: Path, data: str) -> Reading:
+def _read_bias(root: Path, data: str) -> Reading:
+    """Claim U11: with the swapped word, PMI with the label falls and PMI with other labels rises."""
     record = need(DiagnosisRecord.read, root / "rules" / data / "shown")
-    told = [f"away from {one.label}: falls {short(one.falls)}, others rise {short(one.rises)}" for one in record.found]
+    figures = [
+        f"away from {one.label}: falls {short(one.falls)}, others rise {short(one.rises)}" for one in record.found
+    ]
     verdicts = [above(rate, HALF) for one in record.found for rate in (one.falls, one.rises)]
     gaps = " ".join(
         f"Away from {one.label} it falls {gap_text(one.falls, HALF)} and rises {gap_text(one.rises, HALF)}."
         for one in record.found
     )
     why = f"Rates beside half of the rules are as follows. {gaps} {_explain_bias(record)}"
-    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=why)
+    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=why)
 
 
 def _explain_bias(record: DiagnosisRecord) -> str:
-    """How often it rises with some other label, and with others on average where the data holds the new word."""
+    """Give the share of rules that satisfy two other definitions: with any other label, and over frequent new words."""
     some, held = list[str](), list[str]()
     for one in record.found:
         own = record.labels.index(one.label)
@@ -416,20 +444,24 @@ def _explain_bias(record: DiagnosisRecord) -> str:
 
 
 def _count_new(line: RuleLine) -> int:
-    """How often the texts hold the word that a rule puts in."""
+    """Return how often the texts contain the word that a rule inserts."""
     return sum(new for _, new in line.seen)
 
 
-def _spread(root: Path, data: str) -> Reading:
-    """Text by text: BERT's spread beside each word model's, and whose three strongest words are the same."""
+def _read_spread(root: Path, data: str) -> Reading:
+    """Claim U12: BERT spreads importance over more words, and word models share their three strongest words.
+
+    Both are compared text by text.
+    """
     found = read_printed(root / "importance" / data)
     shares, strongest = found["spread"], found["strongest"]
     words, rest = ([name for name in shares if ("-W-" in name) == word] for word in (True, False))
     if len(words) < 2 or not rest:
         raise RecordError("the study wants two word models and BERT")
-    told = ", ".join(f"{name} {short(average(values))}" for name, values in shares.items())
+    figures = ", ".join(f"{name} {short(average(values))}" for name, values in shares.items())
     among, across = (
-        average(_overlap(strongest, pairs)) for pairs in (list(combinations(words, 2)), list(product(words, rest)))
+        average(_measure_overlap(strongest, pairs))
+        for pairs in (list(combinations(words, 2)), list(product(words, rest)))
     )
     gaps = {
         f"{one} less {name}": average(a - b for a, b in zip(shares[one], shares[name], strict=True))
@@ -437,7 +469,7 @@ def _spread(root: Path, data: str) -> Reading:
         for name in words
     }
     ours = (
-        f"share of a text's words over which importance is spread: {told}; of the three strongest words word models "
+        f"share of a text's words over which importance is spread: {figures}; of the three strongest words word models "
         f"share {short(among)}, and with BERT {short(across)}"
     )
     verdicts = [*(sign(gap.value, gap.low, gap.high) for gap in gaps.values()), above(among, across)]
@@ -445,14 +477,15 @@ def _spread(root: Path, data: str) -> Reading:
     return Reading(ours=ours, verdict=worst(verdicts), why=why)
 
 
-def _overlap(strongest: Mapping[str, Sequence[Sequence[int]]], pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Of each text, the mean over pairs of models of the share of strongest words that both have."""
+def _measure_overlap(strongest: Mapping[str, Sequence[Sequence[int]]], pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Return for each text the share of strongest words that two models have in common, mean over the pairs."""
     rows = (zip(strongest[one], strongest[two], strict=True) for one, two in pairs)
     each = [[len(set(a) & set(b)) / max(1, len(a)) for a, b in row] for row in rows]
     return [fmean(values) for values in zip(*each, strict=True)]
 
 
-def _on_each(name: str) -> tuple[str, ...]:
+def _name_on_all_data(name: str) -> tuple[str, ...]:
+    """Return the step's name on each dataset."""
     return tuple(name.format(data=data) for data in _DATA)
 
 
@@ -467,98 +500,98 @@ UNIVERSAL = Paper(
             does={"small": (commands.show_zoo(),), "full": (commands.show_zoo(),)},
             about={"small": "the names alone; accuracies are in docs/zoo.md", "full": "the names alone"},
         ),
-        *(step for data in _DATA for step in _steps(data)),
+        *(step for data in _DATA for step in _list_steps(data)),
         *list_varied(),
     ),
     claims=(
-        Claim(id="U1", claim="a zoo of 63 models", theirs="Table 7", steps=("zoo",), read=_zoo),
+        Claim(id="U1", claim="a zoo of 63 models", theirs="Table 7", steps=("zoo",), read=_read_zoo),
         Claim(
             id="U2",
             claim="what decides whether PWWS carries over: input form > architecture > embedding > capacity",
             theirs="AG News .286 > .197 > .085 > .066; MR .285 > .145 > .114 > .045",
-            steps=(*_on_each("transfer/{data}"), *KNOWN),
+            steps=(*_name_on_all_data("transfer/{data}"), *KNOWN),
             varies=tuple(KNOWN),
-            read=_each(_factors("transfer"), explain_known),
+            read=_over_all_data(_factors_reader("transfer"), explain_known),
             fails=_ORDER_FAILS,
         ),
         Claim(
             id="U3",
             claim="the same order under the genetic attack",
             theirs=".030 > .018 > .015 > .013",
-            steps=_on_each("genetic/{data}"),
-            read=_each(_factors("genetic")),
+            steps=_name_on_all_data("genetic/{data}"),
+            read=_over_all_data(_factors_reader("genetic")),
             fails=_ORDER_FAILS,
         ),
         Claim(
             id="U4",
             claim="within a class of architectures texts carry further than across",
             theirs="LSTM to LSTM .448, CNN to CNN .442, BERT to BERT .396, CNN to BERT .169, BERT to CNN .348",
-            steps=_on_each("transfer/{data}"),
-            read=_each(_architectures),
+            steps=_name_on_all_data("transfer/{data}"),
+            read=_over_all_data(_read_architectures),
             fails="the texts of some class carry further to another than to itself, beyond the intervals",
         ),
         Claim(
             id="U5",
             claim="characters and BERT are hardest to hit",
             theirs="Random .415, Character .263, ELMo .383, BERT .210",
-            steps=(*_on_each("transfer/{data}"), OWN),
+            steps=(*_name_on_all_data("transfer/{data}"), OWN),
             varies=(OWN,),
-            read=_each(_inputs, explain_own),
+            read=_over_all_data(_read_inputs, explain_own),
             fails="models of some other input are hit less, beyond the intervals",
         ),
         Claim(
             id="U6",
             claim="the transfer matrix",
             theirs="Figure 3",
-            steps=_on_each("transfer/{data}"),
-            read=_each(_matrix),
+            steps=_name_on_all_data("transfer/{data}"),
+            read=_over_all_data(_read_matrix),
         ),
         Claim(
             id="U7",
             claim="genetic search finds ensembles that carry further than the expert's",
             theirs="Figure 1, most at small sizes",
-            steps=_on_each("ensembles/{data}"),
-            read=_each(_ensembles),
+            steps=_name_on_all_data("ensembles/{data}"),
+            read=_over_all_data(_read_ensembles),
             fails="at some size the expert's carries further, beyond the interval of the difference",
         ),
         Claim(
             id="U8",
             claim="rules from models beat rules from counts, at most 30% of words changed",
             theirs="AG News 62.7% against 29.0%, MR 86.8% against 68.0%; Table 1 shows three texts that fool all 63",
-            steps=_on_each("rules/{data}/measured"),
-            read=_each(_rules),
+            steps=_name_on_all_data("rules/{data}/measured"),
+            read=_over_all_data(_read_rules),
             fails="those from counts break more, beyond the interval of the difference",
         ),
         Claim(
             id="U9",
             claim="rules break word models most, then ELMo, characters, BERT",
             theirs="AG News / MR: word 69.9/90.1, ELMo 57.5/89.3, character 49.2/80.0, BERT 33.4/65.8 (%)",
-            steps=_on_each("rules/{data}/measured"),
-            read=_each(_families),
+            steps=_name_on_all_data("rules/{data}/measured"),
+            read=_over_all_data(_read_families),
             fails="some of them are broken more often than those before them, beyond the intervals",
         ),
         Claim(
             id="U10",
             claim="rules break more with more members and with more words allowed",
             theirs="5% to 30% of words: 16.3 to 63.2 (AG News), 36.2 to 87.0 (MR)",
-            steps=_on_each("rules/{data}/measured"),
-            read=_each(_growth),
+            steps=_name_on_all_data("rules/{data}/measured"),
+            read=_over_all_data(_read_growth),
             fails="more words allowed break fewer texts, beyond the intervals",
         ),
         Claim(
             id="U11",
             claim="rules show the bias of the data: the word's PMI with its label falls, with others it rises",
             theirs="Table 6",
-            steps=_on_each("rules/{data}/shown"),
-            read=_each(_bias),
+            steps=_name_on_all_data("rules/{data}/shown"),
+            read=_over_all_data(_read_bias),
             fails="for some label it falls, or rises with others, in fewer than half of 100 rules, beyond the interval",
         ),
         Claim(
             id="U12",
             claim="word models agree on few important words, BERT spreads over many",
             theirs="Figures 5 and 6",
-            steps=_on_each("importance/{data}"),
-            read=_each(_spread),
+            steps=_name_on_all_data("importance/{data}"),
+            read=_over_all_data(_read_spread),
             fails="BERT spreads over fewer of the words than some word model, or word models share the strongest three "
             "words with it more often than among themselves, beyond the intervals",
         ),
@@ -566,8 +599,8 @@ UNIVERSAL = Paper(
             id="U13",
             claim="PWWS breaks most texts",
             theirs="66.6% (AG News), 90.8% (MR)",
-            steps=_on_each("transfer/{data}"),
-            read=_each(_broken),
+            steps=_name_on_all_data("transfer/{data}"),
+            read=_over_all_data(_read_success),
             fails="over all models fewer than half of the texts are broken, beyond the interval",
         ),
     ),
