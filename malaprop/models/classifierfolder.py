@@ -33,12 +33,12 @@ _TASKS = {
 
 
 def is_classifier_folder(name: str) -> bool:
-    """Whether a name is a local folder that transformers could read."""
+    """Return whether a name is a local folder that transformers could read."""
     return (Path(name).expanduser() / "config.json").is_file()
 
 
 def read_classifier(source: str | Path, *, ours: bool = False) -> tuple[Any, Any]:
-    """Model and tokenizer, in float32; no code that comes with them is run.
+    """Load a model in float32 and its tokenizer; run no code that comes with them.
 
     `ours`: the folder is a checkpoint that we wrote, with the tokenizer that the model was trained with.
     """
@@ -71,7 +71,7 @@ def read_classifier(source: str | Path, *, ours: bool = False) -> tuple[Any, Any
 
 
 def _refuse_other_tasks(source: str | Path, options: Mapping[str, Any]) -> None:
-    """Says what a model is where its configuration names a class for another task than classifying texts."""
+    """Raise where the configuration names a class for another task than classifying texts."""
     from transformers import PretrainedConfig
 
     try:
@@ -95,7 +95,7 @@ def _how_to_train(source: str | Path, settings: Mapping[str, Any]) -> str:
 
 
 def check_folder(folder: Path, kind: str = "AutoModelForSequenceClassification") -> None:
-    """Refuses a folder that brings code, pickled weights, or a part of its weights; `kind` is the library's class."""
+    """Raise on a folder with code, pickled weights or a part of its weights; `kind` is the library's class."""
     _refuse_own_code(folder)
     _refuse_pickled_weights(folder, kind)
     _refuse_missing_shards(folder)
@@ -120,7 +120,7 @@ def _refuse_own_code(folder: Path) -> None:
 
 
 def _refuse_missing_shards(folder: Path) -> None:
-    """Weights in several files are fine if all of them are there."""
+    """Raise where the index of the weights names a file that the folder lacks."""
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         return

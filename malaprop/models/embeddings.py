@@ -56,7 +56,7 @@ class L1:
         return self.vectors(Pool([Variants.itself(look.origin) for look in looks]), np.arange(len(looks)))
 
     def _over(self, looks: Sequence[Apart | Toward], measure: Callable[[Tensor, Tensor], Tensor]) -> list[Floats]:
-        """The measure of the vectors of all variants, each with the number of its look."""
+        """Return `measure` of the vectors of all variants, each given the number of its look."""
         if not looks:
             return []
         sizes = [look.variants.count for look in looks]
@@ -72,7 +72,7 @@ class L1:
         return np.split(out, np.cumsum(sizes)[:-1])
 
     def _ways(self, home: Tensor, labels: Sequence[int]) -> Tensor:
-        """[look, dim] of length one: the shortest way from each vector to a point where another label wins."""
+        """Return unit vectors [look, dim]: the shortest way from each vector to a point where another label wins."""
         if self.readout is None:
             raise VictimError("what this classifier does with its last vector is not known; geometry cannot use it")
         with torch.inference_mode(False), torch.enable_grad():
@@ -91,7 +91,7 @@ class L1:
 
 
 def last_linear(model: Any) -> nn.Linear | None:
-    """The layer of a transformers classifier that gives the labels' scores; None where it reads token by token."""
+    """Return the layer of a transformers classifier that gives the labels' scores; None where it scores each token."""
     if getattr(model, "score", None) is not None:  # decoders score each token and pick one afterwards
         return None
     labels = int(model.config.num_labels)
@@ -100,27 +100,27 @@ def last_linear(model: Any) -> nn.Linear | None:
 
 
 def read_by(layer: nn.Module, forward: Forward) -> Forward:
-    """A forward that gives what `layer` reads in the course of another one."""
+    """Return a forward that gives the input of `layer` during a pass of the given one."""
 
     def pooled(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch dim"]:
-        with _heard(layer) as heard:
+        with _capture_input(layer) as seen:
             forward(ids, lengths)
-        if len(heard) != 1 or heard[0].ndim != 2:
+        if len(seen) != 1 or seen[0].ndim != 2:
             raise VictimError("this classifier does not read one vector a text; EC recipes cannot use it")
-        return heard[0]
+        return seen[0]
 
     return pooled
 
 
 @contextmanager
-def _heard(layer: nn.Module) -> Iterator[list[Tensor]]:
-    heard: list[Tensor] = []
+def _capture_input(layer: nn.Module) -> Iterator[list[Tensor]]:
+    seen: list[Tensor] = []
 
     def note(_module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        heard.append(inputs[0].detach())
+        seen.append(inputs[0].detach())
 
     hook = layer.register_forward_pre_hook(note)
     try:
-        yield heard
+        yield seen
     finally:
         hook.remove()

@@ -1,4 +1,4 @@
-"""What the folder of a model holds: names of its files, and the fingerprint that tells it from others."""
+"""The folder of a model: names of its files, and the fingerprint that tells it from others."""
 
 from __future__ import annotations
 

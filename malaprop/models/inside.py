@@ -1,4 +1,4 @@
-"""What a model shows of its inside: attention between words, hidden states of words, its first attention layer."""
+"""Internals of a model: attention between words, hidden states of words, its first attention layer."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class InsightNetwork(Protocol):
     def __call__(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]: ...
 
     def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
-        """Logits with `vectors` in the place of `embedding(ids)`; every text has a token (`fill_empty_rows`)."""
+        """Return the logits with `vectors` in place of `embedding(ids)`; each text has a token (`fill_empty_rows`)."""
         ...
 
     def pooled(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
-        """The vector that the classifier reads."""
+        """Return the vector that the classifier reads."""
         ...
 
     def states(self, ids: Ids, lengths: Lengths) -> tuple[Vectors, ...]:
-        """A vector for each token: the word's own, then after each layer in turn; zeros beyond a text.
+        """Return a vector for each token: the word's own, then after each layer in turn; zeros beyond a text.
 
         Layers may differ in width, and the separator of a pair has zeros where a layer reads each side by itself.
         """
@@ -53,11 +53,11 @@ class InsightNetwork(Protocol):
 
     @property
     def attends(self) -> bool:
-        """Whether there is attention to show."""
+        """Return whether there is attention to show."""
         ...
 
     def attention(self, ids: Ids, lengths: Lengths) -> Weights:
-        """Weights on tokens, which sum to 1 for each query within a text; 0 beyond it.
+        """Return weights on tokens, which sum to 1 for each query within a text; 0 beyond it.
 
         Queries are the tokens themselves, or a single one that stands for the whole text.
         """
@@ -85,7 +85,7 @@ class WordAttention:
 
     @torch.inference_mode()
     def words(self, text: Text) -> Maps:
-        """[layer, head, query, slot]; queries are the slots, or one that stands for the whole text."""
+        """Return attention [layer, head, query, slot]; queries are the slots, or one that stands for the whole text."""
         (laid,) = self.layout.lay([text])
         row = torch.from_numpy(laid.row)[None].to(self.device)
         found = self.weigh(row, torch.tensor([len(laid.row)], device=self.device))[:, 0].float().cpu().numpy()
@@ -171,7 +171,7 @@ class FirstLayer:
     scale: float
 
     def norms(self) -> Doubles:
-        """The product of the two spectral norms, for each head: the theorem's C."""
+        """Return the product of the two spectral norms, for each head: the theorem's C."""
         return np.asarray(
             [np.linalg.norm(q, 2) * np.linalg.norm(k, 2) for q, k in zip(self.query, self.key, strict=True)]
         )
@@ -225,7 +225,7 @@ class WordStates:
 
     @torch.inference_mode()
     def words(self, text: Text) -> list[Floats]:
-        """[slot, dim] of each layer in turn, beginning with what the first one reads; nan where a word is not read."""
+        """Return [slot, dim] of each layer, beginning with the input of the first; nan where a word is not read."""
         laid, found = self.tokens(text)
         share = np.zeros((text.slots, len(laid.row)), np.float32)
         for slot, (start, size) in enumerate(zip(laid.start.tolist(), laid.size.tolist(), strict=True)):
@@ -235,7 +235,7 @@ class WordStates:
 
     @torch.inference_mode()
     def tokens(self, text: Text) -> tuple[TokenLayout, list[Floats]]:
-        """[token, dim] of the same layers, and where the words lie among the tokens."""
+        """Return where the words lie among the tokens, and [token, dim] of the same layers."""
         (laid,) = self.layout.lay([text])
         row = torch.from_numpy(laid.row)[None].to(self.device)
         with full_precision(self.device):

@@ -13,7 +13,7 @@ from malaprop.models.tokens.vocab import UNK
 def fill_empty_rows(
     ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"], empty: int = UNK
 ) -> tuple[Int[Tensor, "batch some"], Int[Tensor, " batch"]]:
-    """The same rows, but a text without a token is the one token `empty`."""
+    """Return the same rows, but a text without a token gets the one token `empty`."""
     if ids.shape[1] == 0:
         ids = ids.new_zeros(len(ids), 1)
     first = torch.arange(ids.shape[1], device=ids.device) == 0
@@ -27,7 +27,7 @@ def within(lengths: Int[Tensor, " batch"], width: int) -> Bool[Tensor, "batch to
 def recur(
     lstm: nn.LSTM, x: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch token hidden"]:
-    """The states of each text, read within its own length in each direction; zeros beyond."""
+    """Return the LSTM's states of each text, read within its own length in each direction; zeros beyond."""
     packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
     states: Tensor = pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x.shape[1])[0]
     return states
@@ -38,20 +38,20 @@ def last(states: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"
 
 
 def mean(states: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch dim"]:
-    """Over the tokens of a text."""
+    """Return the mean state over the tokens of each text."""
     inside = within(lengths, states.shape[1])
     return (states * inside[..., None]).sum(1) / lengths[:, None]
 
 
 def largest(states: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch dim"]:
-    """Over the tokens of a text."""
+    """Return the maximum of each state over the tokens of each text."""
     return states.masked_fill(~within(lengths, states.shape[1])[..., None], -torch.inf).amax(1)
 
 
 def strongest(
     conv: nn.Module, x: Float[Tensor, "batch dim token"], ends: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch filter"]:
-    """The largest answer of each filter in windows that end by `ends`; there must be one."""
+    """Return the maximum of each filter over windows that end by `ends`; each text needs at least one."""
     windows: Tensor = conv(x)
     width = x.shape[2] - windows.shape[2] + 1
     beyond = ~within(ends - width + 1, windows.shape[2])

@@ -21,21 +21,21 @@ ROUNDING = {"fp32": 0.0, "bf16": 0.05, "int8": 0.1}
 
 
 def check(asked: str) -> str:
-    """The name itself, if it is one."""
+    """Return the name of a precision; raise on any other."""
     if asked not in PRECISIONS:
         raise unknown("precision", asked, PRECISIONS)
     return asked
 
 
 def check_given(asked: str, victim: Victim) -> None:
-    """Refuses a victim that computes in other numbers than those asked for by name."""
+    """Raise on a victim that computes in other numbers than the user chose by name."""
     given = victim.precision
     if asked not in ("auto", "fp32", given):
         raise SettingError(f"{victim.name} computes in {given}, not in {asked}; use --precision {given} or auto")
 
 
 def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
-    """The numbers that a transformer's fast path computes in.
+    """Return the type of the numbers in which a transformer's fast path computes.
 
     `auto` is bf16 where matrix units make it several times as fast, and fp32 elsewhere (but see `resolve`).
     """
@@ -68,7 +68,7 @@ def resolve(asked: str, device: torch.device | str, *, width: int = 0) -> str:
 
 
 def has_bf16_units(device: torch.device) -> bool:
-    """Ampere GPUs and later; CPUs with AMX."""
+    """Return whether the device has units for bf16 products: Ampere GPUs and later, CPUs with AMX."""
     import torch
 
     if device.type == "cuda":
@@ -78,7 +78,7 @@ def has_bf16_units(device: torch.device) -> bool:
 
 
 def has_byte_products(device: torch.device) -> bool:
-    """CPUs with VNNI, in a torch that has products in int8 for them."""
+    """Return whether the device is a CPU with VNNI and this torch has int8 products for it."""
     import torch
 
     known: list[Any] = [getattr(torch.cpu, f"_is_{kind}_supported", None) for kind in ("avx512_vnni", "vnni")]
@@ -88,7 +88,10 @@ def has_byte_products(device: torch.device) -> bool:
 
 @contextmanager
 def full_precision(device: torch.device | str) -> Iterator[None]:
-    """Float32 products in 32 bits: left alone, a GPU rounds those of convolutions and LSTMs to 10 bits (TF32)."""
+    """Compute float32 products in 32 bits; by default a GPU rounds some to 10 bits (TF32).
+
+    Those are the products of convolutions and LSTMs.
+    """
     import torch
 
     if torch.device(device).type != "cuda":

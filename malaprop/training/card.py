@@ -121,13 +121,13 @@ def stamp() -> dict[str, Any]:
 
 
 def write_card(folder: Path, card: Card) -> None:
-    """The card as JSON, and as a page to read."""
+    """Write the card as JSON, and as a page to read."""
     write_whole(folder / README, _page(card))
     write_whole(folder / ROLES[card.role].file, json.dumps(encode(card), indent=1, ensure_ascii=False) + "\n")
 
 
 def holds(folder: Path, role: str) -> bool:
-    """Whether a folder has a card of a role; it may be damaged."""
+    """Return whether a folder has a card of a role; the card may be damaged."""
     known = ROLES[role]
     if role != "sentence model":  # whose card is called as a classifier's
         return (folder / known.file).is_file()
@@ -156,7 +156,7 @@ def read_card(folder: Path, role: str = "classifier") -> Card:
 
 
 def find_card(folder: Path) -> Card:
-    """The card of the model in a folder, of whatever role."""
+    """Return the card of the model in a folder, of whatever role."""
     role = next((role for role in reversed(ROLES) if holds(folder, role)), None)
     if role is None:
         raise VictimError(f"{folder} holds no model; train one with: malaprop train")
@@ -164,7 +164,7 @@ def find_card(folder: Path) -> Card:
 
 
 def _is_named(card: Card) -> bool:
-    """Whether the card says which model of the zoo it is of."""
+    """Return whether the card says which model of the zoo it describes."""
     try:
         return bool(spec_name(**card.spec))
     except (TypeError, KeyError):
@@ -172,7 +172,7 @@ def _is_named(card: Card) -> bool:
 
 
 def _upgrade(raw: Any, role: str) -> dict[str, Any]:
-    """A card as today's, from one that was written before all roles shared one."""
+    """Return a card in today's format, from one written before all roles shared one."""
     found = raw.get("format") if isinstance(raw, Mapping) else "none"
     if found == FORMAT:
         return dict(raw)

@@ -99,7 +99,7 @@ def fit(
     quiet: bool = True,
     listen: Iterable[Listen] = (),
 ) -> Fitted:
-    """Trains the modules of a training task in place.
+    """Train the modules of a training task in place.
 
     On a CPU the same seeds give the same weights, also where the work was killed and goes on from what `unfinished` has
     kept. `listen` hears of every look.

@@ -1,4 +1,4 @@
-"""The folder of a model: it appears whole or not at all, and a finished model is never overwritten by another."""
+"""The folder of a model, written whole or not at all; another model never overwrites a finished one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from malaprop.training.card import ROLES
 
 @contextmanager
 def write_folder(target: Path, role: str = "classifier") -> Iterator[Path]:
-    """A folder to fill, which becomes `target` in one step at the end of the block and never if the block fails."""
+    """Yield a folder to fill, which becomes `target` in one step at the end, and never if the block fails."""
     check_target(target, role)
     room: Path | None = None
     try:
@@ -41,7 +41,7 @@ def write_folder(target: Path, role: str = "classifier") -> Iterator[Path]:
 
 
 def _mend(target: Path) -> None:
-    """Clears what killed processes left beside a model; one that was about to take its place takes it."""
+    """Clear the leftovers of killed processes beside a model; finish a replacement that one had begun."""
     for room in find_partial_files(target.parent):
         if not room.name.startswith(f".{target.name}."):
             continue
@@ -52,7 +52,7 @@ def _mend(target: Path) -> None:
 
 
 def check_target(target: Path, role: str = "classifier") -> None:
-    """Refuses a folder that holds anything but an earlier model of the role, before work is put in."""
+    """Raise, before any work, on a folder that holds anything but an earlier model of the role."""
     _mend(target)
     known = ROLES[role]
     if target.exists() and not (target.is_dir() and ((target / known.file).is_file() or not any(target.iterdir()))):
@@ -63,7 +63,7 @@ FILE = "training.json"
 
 
 def refuse_other(folder: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Raises where the finished model in a folder was trained otherwise, naming the first setting that differs."""
+    """Raise where the finished model in a folder was trained otherwise, naming the first setting that differs."""
     made, held = (json.loads(json.dumps(plain(table))) for table in (ours, theirs))
     if (difference := first_difference(made, held)) is not None:
         raise SettingError(f"{folder} holds a finished model: {difference}; name another folder, or delete that one")
@@ -75,7 +75,7 @@ def keep_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
 
 
 def check_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
-    """Raises where the model in a folder was made with another recipe, or does not say with which."""
+    """Raise where the model in a folder was made with another recipe, or does not say with which."""
     try:
         held = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

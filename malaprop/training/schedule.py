@@ -39,7 +39,7 @@ def warm_up_and_decay(warmup: float) -> Slope:
 
 
 def follow_budget(warmup: float) -> Slope:
-    """Do as `warm_up_and_decay`, by the share of steps or minutes that is spent."""
+    """Return a slope like `warm_up_and_decay`, by the share of steps or minutes that is spent."""
 
     def slope(now: TrainingStep) -> float:
         rise = min(1.0, (now.progress + 1e-3) / warmup) if warmup else 1.0
@@ -112,13 +112,13 @@ class ParameterGroup:
 
     @classmethod
     def of(cls, schedule: Schedule, parameters: Iterable[Tensor]) -> ParameterGroup:
-        """Parameters that need no names."""
+        """Wrap parameters that need no names."""
         return cls(schedule, (("", parameter) for parameter in parameters))
 
     def descend(
         self, loss: Tensor, now: TrainingStep, *, alone: bool, graded: Callable[[], None] | None = None
     ) -> None:
-        """One step down a loss. Gradients that are there already count as well: a part of a loss may be walked back.
+        """Take one step down a loss, adding to gradients that are there: a part of a loss may come before.
 
         Beside other groups (not `alone`) only its own parameters get gradients.
         """

@@ -13,7 +13,7 @@ from malaprop.core.text import Ints
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Torch draws from this seed inside, and goes on as before outside."""
+    """Seed torch within the block, and restore its random state behind it."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield

@@ -33,7 +33,7 @@ class Read(Protocol):
 
 
 class Added(NamedTuple):
-    """What stands in a training part beside the dataset's own rows; `about` changes where any of it does."""
+    """Examples in a training part beside the dataset's own rows; `about` changes where any of them does."""
 
     rows: int
     about: str
@@ -56,7 +56,7 @@ class Splits(NamedTuple):
 
 
 def splits(read: Read, spec: str) -> Splits:
-    """The splits of a dataset; what is missing is taken from its rows by a hash of each id."""
+    """Return the splits of a dataset; missing ones are taken from its rows by a hash of each id."""
     train, test = read(spec, split="train"), _maybe(read, spec, "test")
     own = test is not None and test is not train and test.fingerprint != train.fingerprint
     held_out = _maybe(read, spec, "validation") if own else None

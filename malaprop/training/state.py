@@ -45,11 +45,11 @@ class TrainingFolder:
 
     @classmethod
     def beside(cls, folder: Path, recipe: Mapping[str, Any], **more: Any) -> TrainingFolder:
-        """The state of what will become a folder, hidden beside it."""
+        """Return the hidden folder of states beside the future folder of a model."""
         return cls(folder=folder.absolute().with_name(f".{folder.name}.unfinished"), recipe=recipe, **more)
 
     def due(self, step: int) -> bool:
-        """Whether the last state is old enough."""
+        """Return whether the last state is old enough to write a new one."""
         if self.steps is not None:
             return step % self.steps == 0
         return time.monotonic() - self._last >= (EVERY if self.every is None else self.every)
@@ -75,7 +75,7 @@ class TrainingFolder:
         self._last = time.monotonic()
 
     def read(self, names: Collection[str]) -> TrainingState | None:
-        """The newest state that has tensors of all these names."""
+        """Return the newest state that has tensors of all these names."""
         for number in sorted(self._numbers(), reverse=True):
             folder = self.folder / str(number)
             try:

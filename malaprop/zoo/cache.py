@@ -1,4 +1,4 @@
-"""Models of the zoo in the cache, trained when they are first asked for."""
+"""Models of the zoo in the cache, trained at their first use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _READS = {
 def find_or_train(
     name: str, data: str = "mr", *, read: Read, seed: int = 0, device: str = "cpu", quiet: bool = False
 ) -> Path:
-    """The folder of a zoo model trained on a dataset; trains and announces it in one line where it is not cached.
+    """Return the folder of a zoo model of a dataset; train it, announced in one line, where it is not cached.
 
     Two processes that ask at once train once.
     """
@@ -55,7 +55,7 @@ def find_or_train(
 
 
 def home(spec: ZooSpec, data: Splits, seed: int, given: Mapping[str, Any] | None = None) -> Path:
-    """Where a trained model lies: named by all that decides its weights, and by what the user said beyond its name."""
+    """Return the folder of a trained model; its name holds all that decides its weights, and the user's settings."""
     recipe = [
         2,  # the format of models when the cache got its names
         spec.plain(),
@@ -72,7 +72,7 @@ def home(spec: ZooSpec, data: Splits, seed: int, given: Mapping[str, Any] | None
 
 
 def _source(spec: ZooSpec) -> str:
-    """A mark of the asset or the pre-trained encoder that the model starts from, where it has one."""
+    """Return a mark of the asset or the pre-trained encoder that the model starts from, where it has one."""
     start = spec.start
     if start is None or start in ("minilm", "mpnet", "glove"):
         return store.key(start) if start else ""
@@ -83,7 +83,7 @@ def _source(spec: ZooSpec) -> str:
 
 
 def listing() -> list[dict[str, Any]]:
-    """Every model of the zoo by name, and all models in the cache: each trained one in a row of its own."""
+    """List every model of the zoo by name, and all models in the cache: each trained one in a row of its own."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in zoo.names()}
     for role, known in ROLES.items():
         for path in sorted(store.cache_root().glob(f"*/*/{known.file}")):

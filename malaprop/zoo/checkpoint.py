@@ -24,7 +24,7 @@ _FROZEN = "embedding.elmo."  # weights that did not learn here; two bytes each h
 
 
 def save(folder: Path, card: Card, model: nn.Module, vocab: Vocab) -> None:
-    """A model that reads words or their characters, as a whole folder."""
+    """Write a model that reads words or their characters as a whole folder."""
     from safetensors.torch import save_file
 
     with write_folder(folder) as made:
@@ -40,7 +40,7 @@ def _stored(name: str, tensor: Tensor) -> Tensor:
 
 
 def open_vocabulary(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
-    """The vocabulary by which texts are numbered for a model: one that reads characters meets new words."""
+    """Return the vocabulary that numbers a model's texts: one that reads characters accepts new words."""
     from malaprop.zoo.blocks.charwords import CharWords
     from malaprop.zoo.blocks.elmowords import ElmoWords
 
@@ -53,7 +53,7 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
-    """A model that reads words or their characters, in evaluation mode, and the vocabulary that numbers its texts."""
+    """Load a model of words or characters in evaluation mode, and the vocabulary that numbers its texts."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -73,7 +73,7 @@ def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Sixteen hex digits of the weights and of what says how to read them."""
+    """Return sixteen hex digits of the weights and of the settings by which they are read."""
     if not is_checkpoint(folder):
         return files.fingerprint(folder)
     card = read_card(folder)

@@ -31,7 +31,10 @@ from malaprop.zoo.training import Rows
 
 
 class TransformerClassifier(nn.Module):
-    """`separator` is the token behind which the second segment begins; None: the model knows no segments."""
+    """A transformers classifier as one network of the zoo.
+
+    `separator` is the token behind which the second segment begins; None: the model knows no segments.
+    """
 
     def __init__(self, model: Any, separator: int | None = None) -> None:
         super().__init__()
@@ -40,7 +43,7 @@ class TransformerClassifier(nn.Module):
 
     @property
     def embedding(self) -> nn.Module:
-        """The table of its pieces, before places and segments are added."""
+        """Return the table of its pieces, before places and segments are added."""
         table: nn.Module = self.model.get_input_embeddings()
         return table
 
@@ -88,7 +91,7 @@ PACKAGED = {
 
 
 def source_of(spec: ZooSpec, start: str | None) -> str | Path:
-    """The folder or hub name that a model starts from."""
+    """Return the folder or hub name that a model starts from."""
     if start is not None and start not in PACKAGED:
         folder = Path(start).expanduser()
         return folder if folder.is_dir() else start.removeprefix("hub:")
@@ -189,7 +192,7 @@ def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int,
 
 
 def _own(source: str | Path, labels: Sequence[str], seed: int) -> tuple[Any, Any]:
-    """A classifier that is trained already, head and all; its head grows where there are more labels than it has."""
+    """Load a classifier that is trained already, with its head; the head grows where there are more labels."""
     from malaprop.models.classifierfolder import read_classifier
 
     model, tokenizer = read_classifier(source, ours=isinstance(source, Path) and holds(source, "classifier"))
@@ -204,7 +207,7 @@ def _own(source: str | Path, labels: Sequence[str], seed: int) -> tuple[Any, Any
 
 
 def _widen_head(model: Any, labels: Sequence[str]) -> None:
-    """Gives a classifier further labels behind its own, of which its scores keep their order."""
+    """Give a classifier further labels behind its own, whose scores keep their order."""
     had = int(model.config.num_labels)
     heads = [
         (name, one) for name, one in model.named_modules() if isinstance(one, nn.Linear) and one.out_features == had

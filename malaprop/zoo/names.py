@@ -57,7 +57,7 @@ class ZooSpec:
 
     @property
     def pairs(self) -> bool:
-        """Whether it reads a premise and a hypothesis."""
+        """Return whether the model reads a premise and a hypothesis."""
         return self.special and SPECIAL_MODELS[self.encoder].reads is Reads.PAIR
 
     @property
@@ -66,18 +66,18 @@ class ZooSpec:
 
     @property
     def vectors(self) -> bool:
-        """Whether it starts from word vectors."""
+        """Return whether the model starts from word vectors."""
         return self.units == "word" and self.embedding != "Random" and not self.fine_tuned
 
     @property
     def start(self) -> str | None:
-        """The asset or the kind of pre-training that it starts from, where it is always the same."""
+        """Return the asset or the kind of pre-training that the model starts from, where it is always the same."""
         own = {"BERT": "minilm", "RoBERTa": "roberta", "ALBERT": "albert", "MPNet": "mpnet"}
         return own.get(self.encoder) or {"GloVe": "glove", "ELMo": "elmo"}.get(self.embedding)
 
     @classmethod
     def of(cls, name: str) -> ZooSpec:
-        """The model of that name, in upper or lower case."""
+        """Return the model of that name, in upper or lower case."""
         found = _by_name().get(name.lower())
         if found is None:
             if name.lower() == ALL:
@@ -87,7 +87,7 @@ class ZooSpec:
 
     @classmethod
     def from_card(cls, card: Card) -> ZooSpec:
-        """The model of the zoo that a card is of."""
+        """Return the model of the zoo that a card names."""
         spec = cls(**card.spec)
         if spec.encoder not in (*SIZED, *FINE_TUNED, *SPECIAL_MODELS, OWN):
             raise VictimError(f"{card.name} is no model of the zoo, though its card says so; train the model again")
@@ -98,7 +98,7 @@ class ZooSpec:
 
 
 def grid() -> Iterator[ZooSpec]:
-    """The 63 models of Table 7 in the universal-transferability paper, in the order of its numbers."""
+    """Yield the 63 models of Table 7 in the universal-transferability paper, in the order of its numbers."""
     for encoder, depths in DEPTHS.items():
         for depth in depths:
             for units, embedding in INPUTS:
@@ -109,7 +109,7 @@ def grid() -> Iterator[ZooSpec]:
 
 
 def others() -> Iterator[ZooSpec]:
-    """A base-size transformer that the paper's table does not have, and the special models of the other papers."""
+    """Yield a base-size transformer that the paper's table does not have, and the other papers' special models."""
     yield ZooSpec(encoder="MPNet", units="piece", embedding="MPNet", depth=12)
     for special in SPECIAL_MODELS.values():
         units = "character" if special.reads is Reads.CHARACTERS else "word"
@@ -123,12 +123,12 @@ def _by_name() -> dict[str, ZooSpec]:
 
 
 def names() -> tuple[str, ...]:
-    """All models there are: the 63, then the special ones."""
+    """Return the names of all models: the 63, then the others."""
     return tuple(spec.name for spec in _by_name().values())
 
 
 def number(name: str) -> int:
-    """The number of a model in the paper's table, from 1 to 63."""
+    """Return the number of a model in the paper's table, from 1 to 63."""
     for at, spec in enumerate(grid(), 1):
         if spec == ZooSpec.of(name):
             return at
@@ -136,7 +136,7 @@ def number(name: str) -> int:
 
 
 def parse(name: str, seed: int = 0) -> tuple[ZooSpec, int]:
-    """Model and seed of a name: `LSTM-W-Random-1#2` is the second of that name, trained with seed 1."""
+    """Return model and seed of a name: `LSTM-W-Random-1#2` is the second of that name, trained with seed 1."""
     found = _SEEDED.fullmatch(name)
     return (ZooSpec.of(found[1]), int(found[2]) - 1) if found else (ZooSpec.of(name), seed)
 
@@ -151,7 +151,7 @@ def is_name(name: str) -> bool:
 
 
 def shape(spec: ZooSpec, dim: int, elmo: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The settings of a model's network; they go into its checkpoint, so a later change here breaks no old one.
+    """Return the settings of a model's network; its checkpoint stores them, so a later change breaks no old one.
 
     `dim` is the width of the word vectors, `elmo` the shape of the frozen encoder below.
     """
@@ -173,7 +173,7 @@ def shape(spec: ZooSpec, dim: int, elmo: dict[str, Any] | None = None) -> dict[s
 
 
 def network(spec: ZooSpec, vocab: int, labels: int, settings: dict[str, Any]) -> nn.Module:
-    """A model that reads words or their characters, with fresh weights."""
+    """Build a model that reads words or their characters, with fresh weights."""
     if spec.special:
         return SPECIAL_MODELS[spec.encoder].network(vocab, labels, **settings)
     rest = {name: value for name, value in settings.items() if name not in ("chars", "elmo", "words")}
@@ -196,7 +196,7 @@ def network(spec: ZooSpec, vocab: int, labels: int, settings: dict[str, Any]) ->
 
 
 def limit(spec: ZooSpec) -> int:
-    """How many tokens of a text the model reads, special ones too."""
+    """Return how many tokens of a text the model reads, special ones too."""
     if spec.special:
         return SPECIAL_MODELS[spec.encoder].limit
     return 128 if spec.fine_tuned else 512
@@ -220,7 +220,7 @@ _TRAININGS: dict[tuple[str, str] | str, dict[str, Any]] = {
 
 
 def training(spec: ZooSpec, rows: int = 10_000) -> Training:
-    """How a model is trained on so many texts unless the user says otherwise."""
+    """Return the default training of a model on so many texts."""
     from malaprop.zoo.training import Training
 
     if spec.special:

@@ -1,4 +1,4 @@
-"""The papers' special models: what each is called, what it reads, and how it is made and trained."""
+"""The papers' special models: the name, input, network and training of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reads(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Special:
-    """`shape` goes into a checkpoint, so a later change here breaks no old one."""
+    """One special model; `shape` goes into a checkpoint, so a later change here breaks no old one."""
 
     name: str
     paper: str
@@ -36,14 +36,14 @@ class Special:
     limit: int = 512  # tokens that are read
 
     def network(self, vocab: int, labels: int, **shape: Any) -> Classifier:
-        """With fresh weights; what `shape` does not name is as in the table."""
+        """Build the network with fresh weights; `shape` overrides single settings of the table."""
         module, _, function = self.made_by.partition(":")
         made: Classifier = getattr(import_module(module), function)(vocab, labels, **{**self.shape, **shape})
         return made
 
     @property
     def training(self) -> Training:
-        """How it is trained unless the user says otherwise."""
+        """Return the default training."""
         from malaprop.zoo.training import Training
 
         return Training(**self.trained_by)
@@ -154,7 +154,7 @@ SPECIAL_MODELS: Mapping[str, Special] = {special.name: special for special in _A
 
 
 def special(name: str) -> Special:
-    """The special model of that name, in upper or lower case."""
+    """Return the special model of that name, in upper or lower case."""
     found = {known.lower(): model for known, model in SPECIAL_MODELS.items()}.get(name.lower())
     if found is None:
         raise unknown("special model", name, SPECIAL_MODELS)

@@ -48,7 +48,7 @@ class SkipGram:
 
 
 def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None = None) -> StartVectors:
-    """Vectors for the words of a vocabulary: `GloVe`, `W2vec` or `fastText`."""
+    """Return vectors for the words of a vocabulary: `GloVe`, `W2vec` or `fastText`."""
     if given is not None or kind == "GloVe":
         return read_start(words, given)
     held, matrix = vectorfiles.load(find_or_train_vectors(kind, data))
@@ -60,7 +60,7 @@ def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None =
 
 
 def read_start(words: Sequence[str], given: Path | None = None) -> StartVectors:
-    """Vectors of a file for the words of a vocabulary; without one those of the packaged GloVe."""
+    """Read vectors for the words of a vocabulary from a file; without one from the packaged GloVe."""
     from malaprop.assets.vectors import open_vectors
 
     if given is not None:
@@ -80,7 +80,7 @@ def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floati
 
 
 def find_or_train_vectors(kind: str, data: Splits, settings: SkipGram | None = None) -> Path:
-    """The cached table of vectors trained on these texts; trains it, with a line to say so, where there is none."""
+    """Return the cached vectors of these texts; train them, announced in a line, where there are none."""
     how = settings or SkipGram()
     folder = home(kind, data, how)
     if not (folder / "vectors.npy").is_file():
@@ -94,7 +94,7 @@ def find_or_train_vectors(kind: str, data: Splits, settings: SkipGram | None = N
 
 
 def home(kind: str, data: Splits, settings: SkipGram | None = None) -> Path:
-    """Where trained vectors lie: named by all that decides them."""
+    """Return the folder of trained vectors; its name holds all that decides them."""
     recipe = [1, kind, asdict(settings or SkipGram()), data.fingerprint, store.key("wikitext")]
     recipe += [data.added.about] if data.added else []
     digest = sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:10]
@@ -129,7 +129,7 @@ def _never(spec: str, *, split: str) -> Labelled:
 
 
 def _train(kind: str, data: Splits, how: SkipGram) -> tuple[list[str], Floats]:
-    """Vectors of the words that the training texts hold; those of WikiText alone are not kept."""
+    """Train vectors and return those of words in the training texts; words of WikiText alone are dropped."""
     gensim: Any = import_module("gensim.models")
     texts = _Texts(data)
     common = {
@@ -150,14 +150,14 @@ def _train(kind: str, data: Splits, how: SkipGram) -> tuple[list[str], Floats]:
 
 
 def read_file(path: Path) -> tuple[list[str], NDArray[np.floating]]:
-    """A published file: word2vec's `.bin`, or text (`.vec`, `.txt`, also packed) and `.npz`."""
+    """Read a published file: word2vec's `.bin`, or text (`.vec`, `.txt`, also packed) and `.npz`."""
     if path.suffix.lower() == ".bin":
         return _read_bin(path)
     return vectorfiles.read(path)
 
 
 def _read_bin(path: Path) -> tuple[list[str], Floats]:
-    """word2vec's binary format: two counts in a line, then for each word its name, a blank and its floats."""
+    """Read word2vec's binary format: two counts in a line, then for each word its name, a blank and its floats."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -185,7 +185,7 @@ def _read_bin(path: Path) -> tuple[list[str], Floats]:
 
 
 def check_width(start: StartVectors, dim: int, name: str) -> StartVectors:
-    """Refuses vectors of another width than the network was asked to have."""
+    """Return the vectors; raise where their width is not the network's `dim`."""
     if start.table.shape[1] != dim:
         raise SettingError(
             f"{name} was asked for {dim} dimensions, but its vectors have {start.table.shape[1]}; leave dim out, or "

@@ -41,19 +41,19 @@ class WordRows(NamedTuple):
 
     @classmethod
     def of(cls, data: Splits, least: int = 1) -> WordRows:
-        """Words that were seen less often than `least` times in training are unknown, there and later."""
+        """Read a dataset; words seen less often than `least` times in training are unknown, there and later."""
         vocab = Vocab.build((value for e in data.train for value in e.fields.values()), least=least)
         opened = OpenVocab(vocab)
         parts = [_rows(part, opened) for part in (data.train, data.held_out, data.test)]
         return cls(vocab, opened.words[len(vocab) :], (parts[0], parts[1], parts[2]))
 
     def closed(self, limit: int) -> list[Rows]:
-        """The rows for a model that knows the vocabulary alone."""
+        """Return the rows for a model that knows the vocabulary alone."""
         known = len(self.vocab)
         return [Rows(Ragged.of(p.tokens).cut(limit).capped(known, UNK), p.labels) for p in self.parts]
 
     def open(self, limit: int, vocab: OpenVocab) -> list[Rows]:
-        """The rows for a model that reads any word, whose numbers `vocab` learns."""
+        """Return the rows for a model that reads any word; `vocab` learns the numbers of new words."""
         for word in self.more:
             vocab.number(word)
         return [Rows(Ragged.of(p.tokens).cut(limit), p.labels) for p in self.parts]
@@ -93,7 +93,7 @@ class TrainingInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InTheLoop:
-    """What is added to a training: `hooks` of what was made ready for it, and of a defence its name and settings."""
+    """Additions of a defence to a training: its hooks, its name and its settings."""
 
     hooks: Callable[[TrainingJob], Hooks]
     name: str = ""
@@ -111,7 +111,7 @@ def train(
     added: InTheLoop | None = None,
     quiet: bool = False,
 ) -> Card:
-    """Trains, judges on the test part, and writes the folder whole or not at all.
+    """Train a model, evaluate it on the test part, and write the folder whole or not at all.
 
     The same call resumes what was interrupted, and finds what is done.
     """
@@ -179,7 +179,7 @@ class TrainingJob(Protocol):
     parts: list[Rows]
 
     def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
-        """Token rows of other texts, as those of `parts` are."""
+        """Return token rows of other texts, in the form of `parts`."""
         ...
 
     def save(self, folder: Path, card: Card) -> None: ...
@@ -194,12 +194,12 @@ def _job(spec: ZooSpec, data: Splits, seed: int, given: TrainingInput, least: in
 
 
 def _limit(spec: ZooSpec, given: TrainingInput) -> int:
-    """How many tokens of a text the model reads."""
+    """Return how many tokens of a text the model reads."""
     return int((given.settings or {}).get("limit", zoo.limit(spec)))
 
 
 def find_training(spec: ZooSpec, start: str | None, rows: int) -> Training:
-    """How a model is trained: what suits the weights that it starts from, not its name."""
+    """Return the default training of a model, by the weights that it starts from, not by its name."""
     from malaprop.zoo.finetune import PACKAGED
 
     return zoo.training(ZooSpec.of(PACKAGED[start][0]) if spec.fine_tuned and start in PACKAGED else spec, rows)
@@ -214,7 +214,7 @@ def change_training(how: Training, settings: Mapping[str, Any]) -> Training:
 
 
 def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> None:
-    """Refuses a setting that none of these models has, and a value that no training takes."""
+    """Raise on a setting that none of these models has, and on a value that no training takes."""
     known = {field.name for field in fields(Training)} | {"limit"}
     for spec in specs:
         known |= set(zoo.shape(spec, 1))

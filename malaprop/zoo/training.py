@@ -140,7 +140,7 @@ def fit(
     title: str = "",
     unfinished: TrainingFolder | None = None,
 ) -> FittedClassifier:
-    """Trains in place and leaves the weights of the epoch that did best on the part held out; a `title` is shown.
+    """Train in place and keep the weights of the epoch that did best on the part held out; a `title` is shown.
 
     The same seed gives the same weights on the same machine; on a CPU also where the work was killed and goes on from
     what `unfinished` has kept. On a GPU products are in bf16 and nothing waits for the device within an epoch but what
@@ -156,7 +156,7 @@ def fit(
 
 
 class Classifying:
-    """The training of a classifier of token rows, with a look at the part held out after each epoch."""
+    """The training of a classifier of token rows, evaluated on the part held out after each epoch."""
 
     def __init__(
         self, model: nn.Module, train: Rows, held_out: Rows, settings: Training, *, seed: int, hooks: Hooks
@@ -241,12 +241,12 @@ class Classifying:
 
 
 def _decays(name: str, parameter: Tensor) -> bool:
-    """Biases, norms and embeddings do not decay."""
+    """Return whether a parameter decays: biases, norms and embeddings do not."""
     return parameter.ndim > 1 and "embedding" not in name
 
 
 def _order(rows: Ragged, size: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Batches of like length in random order: shuffled, cut in stretches of 50 batches, and each stretch sorted."""
+    """Yield batches of similar length in random order: rows are shuffled, and each stretch of 50 batches sorted."""
     shuffled = rng.permutation(len(rows))
     batches: list[Ints] = []
     for begin in range(0, len(shuffled), 50 * size):
@@ -270,7 +270,7 @@ def evaluate(model: nn.Module, data: Rows, *, batch: int | None = None) -> tuple
 def answer(
     model: nn.Module, data: Rows, *, batch: int | None = None
 ) -> Iterator[tuple[Float[Tensor, "batch label"], Int[Tensor, " batch"]]]:
-    """Logits of the rows, and their labels, in batches of like length."""
+    """Yield logits of the rows, and their labels, in batches of similar length."""
     model.eval()
     device = next(model.parameters()).device
     bounds = Bounds(rows=batch or (1024 if device.type == "cuda" else 128), tokens=1 << 16, waste=0.5)

@@ -32,7 +32,7 @@ from malaprop.zoo.scorers.lstm import LstmEdits
 
 
 def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) -> TokenVictim:
-    """One layer is scored by what an edit changes, more layers by whole forward passes."""
+    """Load a zoo model as a victim; a network of one layer is scored by edits, a deeper one by whole passes."""
     card, model, vocab = checkpoint.load(folder)
     model.to(device).requires_grad_(False)
     scorer = _scorer(model)
@@ -64,7 +64,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
 
 
 def gradients_of(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device: str) -> Gradients | None:
-    """None for networks whose word vectors depend on the words around them (ELMo)."""
+    """Return a model's gradients; None where word vectors depend on the words around them (ELMo)."""
     embedding = model.get_submodule("embedding")
     if not isinstance(embedding, torch.nn.Embedding | Channels | CharWords):
         return None
@@ -115,7 +115,7 @@ def _scorer(model: torch.nn.Module) -> Scorer | None:
 
 
 def read_encoder_layer(encoder: SelfAttention) -> FirstLayer:
-    """Of a Transformer of the zoo."""
+    """Return the first attention layer of a Transformer of the zoo."""
     layer = encoder.stack[0]
     assert isinstance(layer, EncoderLayer)
     query, key, _ = layer.mixed.weight.chunk(3)

@@ -83,7 +83,7 @@ def test_a_prompt_that_begins_with_its_text_shares_the_text_alone(tmp_path: Path
 
 def test_bases_that_have_no_room_are_read_anew(folders: Any) -> None:
     victim: Any = load(f"causal:{folders('llama')}", labels=("bad", "good"))
-    victim._reader.trunks.store.room = victim._reader.trunks.store.weight * 60  # the prompt and one text
+    victim._reader.prefixes.store.room = victim._reader.prefixes.store.weight * 60  # the prompt and one text
     for _ in range(2):
         fast, plain = ask_round(victim)
         assert np.abs(fast - plain).max() < 1e-4

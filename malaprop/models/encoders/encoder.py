@@ -28,7 +28,7 @@ from malaprop.models.tokens.wordpieces import WordPieces
 
 
 def worthwhile(device: torch.device) -> bool:
-    """Whether the processor multiplies bf16 numbers faster than fp32 ones."""
+    """Return whether the device is a CPU that multiplies bf16 numbers faster than fp32 ones."""
     if device.type != "cpu":
         return False
     known: list[Any] = [getattr(torch.cpu, f"_is_{kind}_supported", None) for kind in ("avx512_bf16", "amx_tile")]
@@ -103,7 +103,7 @@ class SentenceEncoder:
         self.fingerprint = fingerprint(folder)
 
     def encode(self, strings: Sequence[str]) -> Floats:
-        """Unit vectors [string, dim]; the product of two is their cosine."""
+        """Return unit vectors [string, dim]; the product of two is their cosine."""
         return self._encode(strings, self._states)
 
     def sketch(self, strings: Sequence[str]) -> Floats:
@@ -170,7 +170,7 @@ class Encoder(Protocol):
 
 
 def open_encoder(name: str = "minilm", *, device: str = "cpu") -> Encoder:
-    """A packaged encoder: minilm (six layers), mpnet (twelve, twice as wide) or use (Universal Sentence Encoder)."""
+    """Open a packaged encoder: minilm (six layers), mpnet (twelve, twice as wide) or use (a convolutional one)."""
     from malaprop.assets import store
 
     if name == "use":
@@ -210,7 +210,7 @@ class UniversalEncoder:
 
     @torch.inference_mode()
     def encode(self, strings: Sequence[str]) -> Floats:
-        """Unit vectors [string, dim]; the product of two is their cosine."""
+        """Return unit vectors [string, dim]; the product of two is their cosine."""
         out = np.empty((len(strings), self.dim), np.float32)
         if not len(strings):
             return out
@@ -245,7 +245,7 @@ class UniversalEncoder:
     def _branch(
         self, read: Float[Tensor, "token hidden"], owner: Int[Tensor, " token"], order: int, left: int
     ) -> Float[Tensor, "token hidden"]:
-        """Two convolutions over `order` tokens of one text, each added to what it read."""
+        """Apply two convolutions over `order` tokens of one text, each added to its input."""
         for layer in (1, 2):
             seen = _windows(read, owner, order, left)
             read = read + (seen @ self._held[f"w{layer}_{order}"] + self._held[f"b{layer}_{order}"]).relu()

@@ -94,7 +94,7 @@ class LanguageModel:
 
 
 def load_language_model(folder: Path, *, device: str = "cpu", gguf: str | None = None) -> LanguageModel:
-    """A causal model from a transformers folder, or from a GGUF file in it."""
+    """Load a causal model from a transformers folder, or from a GGUF file in it."""
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError:
@@ -119,7 +119,7 @@ def load_language_model(folder: Path, *, device: str = "cpu", gguf: str | None =
 
 
 def open_language_model(*, device: str = "cpu") -> LanguageModel:
-    """The packaged model, SmolLM2; loading takes about half a minute, as its weights are unpacked from four bits."""
+    """Open the packaged model, SmolLM2; this takes about half a minute, to unpack its weights from four bits."""
     from malaprop.assets import store
 
     folder = store.locate("smollm2")

@@ -248,7 +248,7 @@ class MaskedLanguageModel:
         return max(1, len(self._cut(cloze.text[cloze.start : cloze.end], cloze.start == 0)))
 
     def _guess_words(self, logs: Float[Tensor, "cloze token"], most: Sequence[int]) -> list[Guesses]:
-        """The likeliest whole words of each row."""
+        """Return the likeliest whole words of each row."""
         if not len(logs):
             return []
         best = logs.masked_fill(~self._whole, -torch.inf).topk(min(max(most), logs.shape[1]), 1)
@@ -278,7 +278,7 @@ class MaskedLanguageModel:
         return Guesses(tuple(w for w, _ in pairs), np.asarray([v for _, v in pairs], np.float32))
 
     def _row(self, cloze: Cloze, *, masks: int = 0) -> tuple[list[int], int]:
-        """The tokens around a cloze with special ones at both ends, and where the cloze lies among them.
+        """Return the tokens around a cloze, special ones at both ends, and the place of the cloze among them.
 
         In its place stand `masks` masks; without a number one mask, or the word itself where the cloze is not hidden.
         """
@@ -343,7 +343,7 @@ def _choose_bounds(device: torch.device) -> Bounds:
 def _join_pieces(
     pieces: Sequence[str], logs: Float[Tensor, "place token"], allowed: Sequence[Bool[Tensor, " token"]], most: int
 ) -> Guesses:
-    """The `most` likeliest words of one allowed piece a place: the mean of the pieces' logarithms is a word's."""
+    """Return the `most` likeliest words of one allowed piece a place; a word's log is the mean of its pieces'."""
     words, sums = [""], torch.zeros(1)
     for row, fits in zip(logs, allowed, strict=True):
         best = row.masked_fill(~fits, -torch.inf).topk(min(most, len(row)))
@@ -357,12 +357,12 @@ def _join_pieces(
 
 
 def _is_one_word(string: str) -> bool:
-    """Whether a string holds one word, whatever marks are around it."""
+    """Return whether a string holds one word, whatever marks are around it."""
     return len(word_pattern().findall(string)) == 1
 
 
 def _edges(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The special tokens before and behind a text."""
+    """Return the special tokens before and behind a text."""
     mark = tokenizer("a", add_special_tokens=False)["input_ids"]
     ids = tokenizer("a")["input_ids"]
     at = next(i for i in range(len(ids)) if ids[i : i + len(mark)] == mark)
@@ -389,7 +389,7 @@ class _Vocabulary:
 
 
 def load_masked_lm(folder: str | Path, *, device: str = "cpu") -> MaskedLanguageModel:
-    """A masked language model from a transformers folder, or from the hub where one is in reach."""
+    """Load a masked language model from a transformers folder, or from the hub where one is in reach."""
     from malaprop.assets.folders import offline
 
     local = Path(folder).expanduser().is_dir()
@@ -414,7 +414,7 @@ def load_masked_lm(folder: str | Path, *, device: str = "cpu") -> MaskedLanguage
 
 
 def open_masked_lm(name: str = "", *, device: str = "cpu") -> MaskedLanguageModel:
-    """The packaged model, MiniLM with a masked-LM head trained here; or another by folder or hub name."""
+    """Open the packaged model, MiniLM with a masked-LM head trained here; or another by folder or hub name."""
     from malaprop.assets import store
 
     return load_masked_lm(name or store.locate("masked-lm"), device=device)
@@ -422,7 +422,7 @@ def open_masked_lm(name: str = "", *, device: str = "cpu") -> MaskedLanguageMode
 
 @cache
 def open_fast_masked_lm(name: str = "", device: str = "cpu") -> MaskedLanguageModel:
-    """Open a masked language model once, in int8 where the CPU can: for callers that ask about every text."""
+    """Open a masked language model once, in int8 where the CPU can, for callers that score every text."""
     found = open_masked_lm(name, device=device)
     found.quantise()
     return found

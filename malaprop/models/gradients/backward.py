@@ -1,4 +1,4 @@
-"""What all derivatives share: a network that can be differentiated, and the loss."""
+"""Parts that all derivatives share: a network that can be differentiated, and the loss."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def log_odds(
     labels: Int[Tensor, " batch"],
     beside: Int[Tensor, " batch"] | int | None = None,
 ) -> Float[Tensor, " batch"]:
-    """How far a label is behind all others: log((1 - p) / p), where p has the share of the label `beside` it, too.
+    """Return log((1 - p) / p): how far a label is behind all others; p includes the label `beside` it, where given.
 
     The log loss is softplus of it, so their gradients point the same way. This one does not vanish where p nears 1,
     where 32 bits would leave nothing but rounding of the other.
@@ -51,5 +51,5 @@ def log_odds(
 
 
 def below_mean(logits: Float[Tensor, "batch label"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-    """Twice what a label's logit is below the mean of all: how far it is behind the other one, where there are two."""
+    """Return twice how far a label's logit is below the mean of all; of two labels, its distance to the other."""
     return 2 * (logits.mean(1) - logits.gather(1, labels[:, None])[:, 0])

@@ -1,4 +1,4 @@
-"""Where the words of a text lie among the tokens that a model reads."""
+"""The places of a text's words among the tokens that a model reads."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Layout(Protocol):
     def lay(self, texts: Sequence[Text]) -> list[TokenLayout]: ...
 
     def tokens(self, text: Text, slots: Ints, words: Ints) -> list[Ints]:
-        """The tokens that each word would be in its slot."""
+        """Return the tokens that each word would be in its slot."""
         ...
 
 
 def lay(frame: Frame, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> TokenLayout:
-    """The row of these tokens, and where in it the slots lie that begin at `start` among them."""
+    """Return the model's row for these tokens, and where in it the slots lie that begin at `start` among them."""
     over = max(0, len(frame.head) + len(tokens) + len(frame.tail) - frame.limit)
     start = start + len(frame.head)
     room = len(frame.head) + len(tokens)  # where the tail begins

@@ -119,7 +119,7 @@ class TokenGradients:
     def slopes(
         self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"], aims: Sequence[Aim]
     ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch label"]]:
-        """The gradient of each text's loss by the vectors of its tokens, and the logits."""
+        """Return the gradient of each text's loss by the vectors of its tokens, and the logits."""
         labels, signs, odds = aim_losses(aims, self.device)
         spread = torch.tensor([aim.spread for aim in aims], device=self.device)
         beside = _find_beside(aims, self.device)
@@ -137,7 +137,7 @@ class TokenGradients:
     def _gains(
         self, looks: list[WordLook], cut: list[CutVariants], slopes: Float[Tensor, "batch token dim"]
     ) -> list[Floats]:
-        """Sums over tokens of slope times (new vector - old vector), as flat arrays over all looks."""
+        """Return the sums over tokens of slope times (new vector - old vector), as flat arrays over all looks."""
         pairs = self._pairs(looks, cut)
         met, at = find_distinct(np.concatenate([pairs.new, pairs.old]))
         vectors = self._vectors(met, slopes.device) if len(met) else None
@@ -208,7 +208,7 @@ class _Pairs(NamedTuple):
 
 
 def find_distinct(tokens: Ints) -> tuple[Ints, Ints]:
-    """The tokens that occur, in order, and which of them each one is: `np.unique` without sorting; -1 is the least."""
+    """Return the distinct tokens in order, and the index of each: `np.unique` without sorting; -1 is the least."""
     if not len(tokens):
         return tokens, tokens
     here = np.zeros(int(tokens.max()) + 2, bool)
@@ -217,7 +217,7 @@ def find_distinct(tokens: Ints) -> tuple[Ints, Ints]:
 
 
 def _norms(laid: TokenLayout, slopes: Float[Tensor, "token dim"]) -> Floats:
-    """The L1 norm of the mean slope over the tokens of each slot; -1 for one that is not read."""
+    """Return the L1 norm of the mean slope over the tokens of each slot; -1 for a slot that is not read."""
     read = laid.size > 0
     size = np.where(read, laid.size, 0)
     slot, token = ship(slopes.device, np.repeat(np.arange(len(size)), size), runs(laid.start, size))
@@ -236,14 +236,14 @@ def pad_rows(
 
 
 def aim_losses(aims: Sequence[Aim], device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
-    """Labels, signs and scales of a batch's losses."""
+    """Return the labels, signs and scales of a batch's losses."""
     labels = torch.tensor([aim.label for aim in aims], device=device)
     signs = torch.tensor([1.0 if aim.away else -1.0 for aim in aims], device=device)
     return labels, signs, torch.tensor([aim.odds for aim in aims], device=device)
 
 
 def _find_beside(aims: Sequence[Aim], device: torch.device | str) -> Int[Tensor, " batch"] | None:
-    """The labels that count as right beside each aim's own, which is that one where there is no other."""
+    """Return the labels that count as right beside each aim's own (its own again where it has no other), or None."""
     if all(aim.beside is None for aim in aims):
         return None
     return torch.tensor([aim.label if aim.beside is None else aim.beside for aim in aims], device=device)
@@ -291,7 +291,7 @@ def mix(gradients: TokenGradients, look: MixLook) -> MixSeen:
 
 
 def _fitting(gradients: TokenGradients, look: MixLook, laid: TokenLayout, place: int) -> tuple[Ints, Ints]:
-    """The words of a slot that have as many tokens as its own word, and their tokens [word, token]."""
+    """Return which words of a slot have as many tokens as its own word, and their tokens [word, token]."""
     slot, words, size = look.slots[place], look.words[place], int(laid.size[look.slots[place]])
     found = gradients.layout.tokens(look.text, np.full(len(words), slot), words)
     rows = [i for i, tokens in enumerate(found) if len(tokens) == size > 0]

@@ -79,12 +79,12 @@ class CausalVictim:
 
     @property
     def rounding(self) -> float:
-        """How far the fast path may be from the plain one, of a probability."""
+        """Return how far a probability of the fast path may be from the plain one."""
         return max(SAME, ROUNDING[self.precision])
 
     @property
     def lanes(self) -> int:
-        """On a GPU half of the attacks are advanced while the other half's prompts are read."""
+        """Return 2 on a GPU, where half of the attacks advance while the other half's prompts are read; else 1."""
         return 2 if self.model.device.type == "cuda" else 1
 
     @property
@@ -97,8 +97,8 @@ class CausalVictim:
 
     @property
     def tokens_read(self) -> int:
-        """Tokens that the model computed, which are fewer than those of the prompts where beginnings are shared."""
-        return self._reader.trunks.tokens_read
+        """Return how many tokens the model computed: fewer than those of the prompts where these share beginnings."""
+        return self._reader.prefixes.tokens_read
 
     @property
     def device(self) -> str:
@@ -124,7 +124,7 @@ class CausalVictim:
             self._keep([base.owner for base in several], self._encode([base.values() for base in several]))
             owners = [pool.bases[b].owner for b in bases.tolist()]
             requests = [self._request(row, owner) for row, owner in zip(rows, owners, strict=True)]
-            return copy_to_host(self._reader.trunks.score(requests).softmax(-1))
+            return copy_to_host(self._reader.prefixes.score(requests).softmax(-1))
 
     def finish(self, begun: PendingScores) -> Floats:
         return _check(begun.wait())
@@ -138,7 +138,7 @@ class CausalVictim:
             return _normalise(self._reader.score_plain(self._rows(whole)))
 
     def with_instruction(self, instruction: str) -> CausalVictim:
-        """The same model under another instruction."""
+        """Return a victim of the same model under another instruction."""
         made = CausalVictim(
             name=self.name, model=self.model, tokenizer=self.tokenizer, label_names=self.label_names, limit=self.limit,
             template=self.template.with_instruction(instruction), chat=self.chat, share=False, unknown=self.unknown,
@@ -148,7 +148,7 @@ class CausalVictim:
         return made
 
     def _rows(self, texts: Sequence[Fields]) -> list[Ints]:
-        """The tokens of all prompts; a text for which there is no room is refused."""
+        """Return the tokens of all prompts; raise on a text for which there is no room."""
         check_fields(self.template, texts, self.name)
         rows = self._encode(texts)
         room = self.limit - self._reader.longest
@@ -173,37 +173,37 @@ class CausalVictim:
         if not self._ready:
             self._renew()
         fresh = [(owner, row) for owner, row in zip(owners, rows, strict=True) if not self._has(owner, row)]
-        if not self._reader.trunks.store.takes(sum(self._request(row, owner).new for owner, row in fresh)):
+        if not self._reader.prefixes.store.takes(sum(self._request(row, owner).new for owner, row in fresh)):
             self._renew()
             fresh = list(zip(owners, rows, strict=True))
-        room, chosen = self._reader.trunks.store, []
+        room, chosen = self._reader.prefixes.store, []
         total = 0
         for owner, row in fresh:
             request = self._request(row, owner)
             total += request.new
             if room.takes(total):
                 chosen.append((owner, request))
-        made = self._reader.trunks.keep([request for _, request in chosen]) if chosen else []
-        for (owner, _), trunk in zip(chosen, made, strict=True):
-            self._kept.setdefault(owner, deque(maxlen=_RECENT)).append(trunk)
+        made = self._reader.prefixes.keep([request for _, request in chosen]) if chosen else []
+        for (owner, _), prefix in zip(chosen, made, strict=True):
+            self._kept.setdefault(owner, deque(maxlen=_RECENT)).append(prefix)
 
     def _renew(self) -> None:
         """Empty the cache but for the tokens that every prompt begins with."""
         self._kept.clear()
-        self._reader.trunks.forget()
+        self._reader.prefixes.forget()
         self._prefix, self._ready = EMPTY, True
         beginning = self._reader.beginning()
         if len(beginning):
-            (self._prefix,) = self._reader.trunks.keep([PromptRequest(beginning, EMPTY, 0)])
+            (self._prefix,) = self._reader.prefixes.keep([PromptRequest(beginning, EMPTY, 0)])
 
     def _has(self, owner: int, row: Ints) -> bool:
-        return any(np.array_equal(trunk.tokens, row) for trunk in self._kept.get(owner, ()))
+        return any(np.array_equal(prefix.tokens, row) for prefix in self._kept.get(owner, ()))
 
     def _request(self, row: Ints, owner: int) -> PromptRequest:
         """Return a request for the row behind its longest cached prefix; its last token is always read anew."""
-        found = [(count_common(trunk.tokens, row), trunk) for trunk in (self._prefix, *self._kept.get(owner, ()))]
-        known, trunk = max(found, key=lambda pair: pair[0])
-        return PromptRequest(row, trunk, min(known, len(row) - 1))
+        found = [(count_common(prefix.tokens, row), prefix) for prefix in (self._prefix, *self._kept.get(owner, ()))]
+        known, prefix = max(found, key=lambda pair: pair[0])
+        return PromptRequest(row, prefix, min(known, len(row) - 1))
 
     @torch.inference_mode()
     def _is_same(self) -> bool:
@@ -214,7 +214,7 @@ class CausalVictim:
         rows = self._encode([(text,) * many for text in _TRIED])
         try:
             self._keep([0, 2], [rows[0], rows[2]])
-            fast = _normalise(self._reader.trunks.score([self._request(row, at) for at, row in enumerate(rows)]))
+            fast = _normalise(self._reader.prefixes.score([self._request(row, at) for at, row in enumerate(rows)]))
         except Exception:  # noqa: BLE001 - models fail in ways of their own when they are read as they were not meant
             return False
         plain = _normalise(self._reader.score_plain(rows))
@@ -227,7 +227,7 @@ class PromptReader:
     """A model with the prompt around its texts: what it reads, and how likely the words of the labels are."""
 
     model: Any
-    trunks: PrefixCache
+    prefixes: PrefixCache
     tokenizer: Any
     template: Template
     chat: bool
@@ -250,16 +250,16 @@ class PromptReader:
                     "colon or a line break, or choose another word with --label-words"
                 )
             tails.append(row[len(plain) :])
-        trunks = PrefixCache(model=model if fast is None else fast, branches=LabelTree.of(tails, template.words))
-        return cls(model=model, trunks=trunks, tokenizer=tokenizer, template=template, chat=chat, first=first)
+        prefixes = PrefixCache(model=model if fast is None else fast, tree=LabelTree.of(tails, template.words))
+        return cls(model=model, prefixes=prefixes, tokenizer=tokenizer, template=template, chat=chat, first=first)
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest label word."""
-        return max(map(len, self.trunks.branches.words))
+        """Return the number of tokens of the longest label word."""
+        return max(map(len, self.prefixes.tree.words))
 
     def encode(self, texts: Sequence[Fields]) -> list[Ints]:
-        """The tokens of whole prompts."""
+        """Return the tokens of whole prompts."""
         if not texts:
             return []
         frame = self.template.frame(chat_of(self.tokenizer) if self.chat else None)
@@ -277,13 +277,13 @@ class PromptReader:
     def score_whole(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
         """Return the log-probabilities of the label words, each prompt read whole, many of them end to end."""
         if can_share(self.model):
-            return self.trunks.score([PromptRequest(row, EMPTY, 0) for row in rows])
+            return self.prefixes.score([PromptRequest(row, EMPTY, 0) for row in rows])
         return self.score_plain(rows)
 
     def score_plain(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
         """Return the log-probabilities of the label words, by the library's own passes over rows of one length."""
-        branches = self.trunks.branches
-        stems = sorted({word[:-1] for word in branches.words})
+        tree = self.prefixes.tree
+        stems = sorted({word[:-1] for word in tree.words})
         whole = [np.concatenate([row, np.asarray(stem, np.int64)]) for row in rows for stem in stems]
         lengths = np.fromiter(map(len, whole), np.int64, len(whole))
         likely: dict[tuple[int, tuple[int, ...]], Tensor] = {}
@@ -292,9 +292,9 @@ class PromptReader:
             logits = self.model(input_ids=ids, use_cache=False).logits[:, -self.longest :].float()
             for at, i in enumerate(part.tolist()):
                 likely[divmod(i, len(stems))[0], stems[i % len(stems)]] = logits[at].log_softmax(-1)
-        out = torch.empty(len(rows), len(branches.words))
+        out = torch.empty(len(rows), len(tree.words))
         for row in range(len(rows)):
-            for label, word in enumerate(branches.words):
+            for label, word in enumerate(tree.words):
                 table = likely[row, word[:-1]]
                 out[row, label] = sum(float(table[at - len(word), token]) for at, token in enumerate(word))
         return out

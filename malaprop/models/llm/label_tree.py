@@ -51,14 +51,14 @@ class LabelTree:
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """For each node how many tokens of its word lie before it."""
+        """Return for each node how many tokens of its word lie before it."""
         out: list[int] = []
         for parent in self.parents:
             out.append(0 if parent == ROOT else out[parent] + 1)
         return tuple(out)
 
     def sees(self) -> Tensor:
-        """[node, node]: which nodes lie on the way to a node, itself among them."""
+        """Return flags [node, node]: which nodes lie on the way to a node, itself among them."""
         out = torch.eye(len(self.tokens), dtype=torch.bool)
         for node, parent in enumerate(self.parents):
             if parent != ROOT:
@@ -66,7 +66,7 @@ class LabelTree:
         return out
 
     def scores(self, likely: Float[Tensor, "row place token"]) -> Float[Tensor, "row label"]:
-        """The log-probability of each word; place 0 is behind the prompt, place i + 1 behind node i."""
+        """Return the log-probability of each word; place 0 is behind the prompt, place i + 1 behind node i."""
         out = [
             sum(likely[:, node + 1, token] for node, token in zip(path, word, strict=True))
             for path, word in zip(self.paths, self.words, strict=True)

@@ -1,4 +1,4 @@
-"""Causal language models as classifiers, by what a user types: causal:FOLDER, causal:FILE.gguf, causal:smollm2."""
+"""Load causal language models as classifiers, by what a user types: causal:FOLDER, causal:FILE.gguf, causal:smollm2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KIND = "causal:"
 
 
 def load_causal(source: str, asking: Asking, *, device: str = "cpu", precision: str = "fp32") -> CausalVictim:
-    """A causal model from a transformers folder, a GGUF file or the packaged one, asked with a prompt."""
+    """Load a causal model and its prompt, from a transformers folder, a GGUF file or the packaged asset."""
     folder, gguf = _find(source)
     model, tokenizer = _read(folder, gguf, source)
     mark = _file_mark(folder / gguf) if gguf else fingerprint(folder)
@@ -43,8 +43,9 @@ def wrap_causal(
     fingerprint: str = "",
     precision: str = "fp32",
 ) -> CausalVictim:
-    """A loaded causal model with its tokenizer; in bf16 the fast path asks a copy, and each success is confirmed in
-    float32.
+    """Return a victim of a loaded causal model with its tokenizer.
+
+    In bf16 the fast path reads a copy, and each success is confirmed in float32.
     """
     fast = _copy_in_bf16(model, precision)
     if getattr(model, "get_output_embeddings", lambda: None)() is None:
@@ -58,7 +59,7 @@ def wrap_causal(
 
 
 def _copy_in_bf16(model: Any, precision: str) -> Any:
-    """None where the model itself is asked. A CPU is asked for bf16 by name alone: few are the faster for it."""
+    """Return a copy in bf16, or None where the model itself computes; on a CPU, of which few gain, by name alone."""
     if precision == "int8":
         raise SettingError("causal language models compute in fp32 or bf16; use one of these as --precision")
     if precision == "fp32" or (precision == "auto" and model.device.type == "cpu"):
@@ -69,7 +70,7 @@ def _copy_in_bf16(model: Any, precision: str) -> Any:
 
 
 def _find(source: str) -> tuple[Path, str | None]:
-    """The folder of a model, and the name of its GGUF file where it is one."""
+    """Return the folder of a model, and the name of its GGUF file where it has one."""
     path = Path(source).expanduser()
     if path.is_dir():
         if (path / "config.json").is_file():
@@ -93,7 +94,7 @@ def _find(source: str) -> tuple[Path, str | None]:
 
 
 def _read(folder: Path, gguf: str | None, source: str) -> tuple[Any, Any]:
-    """Model and tokenizer, in float32; no code that comes with them is run."""
+    """Load a model in float32 and its tokenizer; run no code that comes with them."""
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError:

@@ -25,7 +25,7 @@ from malaprop.core.text import Ints
 from malaprop.models.llm.label_tree import LabelTree
 from malaprop.models.tokens.splice import ship
 
-_NAME = "malaprop_trunks"
+_NAME = "malaprop_prefix_cache"
 _UNKNOWN = ("softcap", "s_aux", "position_bias")  # what the library may ask of an attention that ours does not do
 _ROOM = 512 << 20  # bytes of keys and values
 _TOKENS = {"cpu": 2048, "cuda": 1 << 15}  # new tokens of a pass
@@ -43,10 +43,10 @@ class CachedPrefix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromptRequest:
-    """A row of tokens of which the first `known` are cached in the prefix `trunk`."""
+    """A row of tokens of which the first `known` are cached in the prefix `prefix`."""
 
     tokens: Ints
-    trunk: CachedPrefix
+    prefix: CachedPrefix
     known: int
 
     @property
@@ -66,11 +66,11 @@ class PrefixStore:
         self.weight = 0  # bytes of a token, known after the first pass
 
     def takes(self, count: int) -> bool:
-        """Whether so many more tokens have room."""
+        """Return whether there is room for so many more tokens."""
         return self.used + count <= max(self.size, self.room // max(1, self.weight))
 
     def take(self, count: int) -> Ints:
-        """The rows of so many new tokens."""
+        """Reserve rows for so many new tokens and return their numbers."""
         out = np.arange(self.used, self.used + count)
         self.used += count
         if self.used > self.size and self.keys:
@@ -86,7 +86,7 @@ class PrefixStore:
                 table[layer] = fresh
 
     def write(self, layer: int, places: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Keeps the keys and values of new tokens."""
+        """Store the keys and values of new tokens."""
         for table, fresh in ((self.keys, keys), (self.values, values)):
             if layer not in table:
                 self.size = max(self.size, self.used)
@@ -101,7 +101,7 @@ class PrefixStore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pass:
-    """What attention needs to know of the rows of one pass."""
+    """The layout of one pass's rows, as attention reads it."""
 
     store: PrefixStore
     before: Int[Tensor, "row context"]  # where the keys of each row's beginning lie, filled up with 0
@@ -123,7 +123,7 @@ def _attend(
     sliding_window: int | None = None,
     **more: Any,
 ) -> tuple[Float[Tensor, "one token head each"], None]:
-    """The library's attention: each row sees its beginning, out of the store, and its own tokens."""
+    """Compute attention for the library: each row sees its beginning, out of the store, and its own tokens."""
     if any(more.get(name) is not None for name in _UNKNOWN):
         raise NotImplementedError("attention of a kind that is not known here")
     now: _Pass = _now.at
@@ -149,10 +149,10 @@ def _attend(
 
 @dataclass(eq=False, kw_only=True)
 class PrefixCache:
-    """Log-probabilities of label words behind prompts, by a causal model that keeps what prompts share."""
+    """Log-probabilities of label words behind prompts, by a causal model that caches the beginnings prompts share."""
 
     model: Any
-    branches: LabelTree
+    tree: LabelTree
     store: PrefixStore = field(default_factory=PrefixStore)
     tokens_read: int = 0  # by the model, in all passes
 
@@ -167,7 +167,7 @@ class PrefixCache:
         return found
 
     def forget(self) -> None:
-        """Drops all that is kept."""
+        """Drop all cached keys and values."""
         self.store.used = 0
 
     def keep(self, requests: Sequence[PromptRequest]) -> list[CachedPrefix]:
@@ -175,7 +175,7 @@ class PrefixCache:
         out = []
         for request in requests:
             places = self.store.take(request.new)
-            out.append(CachedPrefix(request.tokens, np.concatenate([request.trunk.places[: request.known], places])))
+            out.append(CachedPrefix(request.tokens, np.concatenate([request.prefix.places[: request.known], places])))
         for part in _batches(requests, self.most):
             self._run([requests[i] for i in part], [out[i] for i in part])
         if not self.store.weight and self.store.keys:
@@ -183,33 +183,33 @@ class PrefixCache:
         return out
 
     def score(self, requests: Sequence[PromptRequest]) -> Float[Tensor, "row label"]:
-        """The log-probability of each label's word behind each row, on the model's device; it is not waited for."""
+        """Return the log-probability of each label's word behind each row, on the device, without waiting for it."""
         found, order = [], []
         for part in _batches(requests, self.most):
             logits = self._run([requests[i] for i in part], None)
-            found.append(self.branches.scores(logits.float().log_softmax(-1)))
+            found.append(self.tree.scores(logits.float().log_softmax(-1)))
             order.append(part)
         if not found:
-            return torch.empty(0, len(self.branches.words))
+            return torch.empty(0, len(self.tree.words))
         return torch.cat(found)[ship(self.device, np.argsort(np.concatenate(order)))[0]]
 
     @property
     def most(self) -> int:
-        """New tokens of a pass."""
+        """Return how many new tokens one pass may hold."""
         return _TOKENS.get(self.device.type, _TOKENS["cpu"])
 
     def _run(
-        self, requests: Sequence[PromptRequest], trunks: Sequence[CachedPrefix] | None
+        self, requests: Sequence[PromptRequest], prefixes: Sequence[CachedPrefix] | None
     ) -> Float[Tensor, "row place token"]:
-        """One pass: the logits behind each prompt and behind each node of the labels' words."""
-        tree = self.branches if trunks is None else None
+        """Pass the rows once; return the logits behind each prompt and behind each node of the labels' words."""
+        tree = self.tree if prefixes is None else None
         ids, position, edges = _lay(requests, tree)
-        _now.at = self._pass(requests, edges, position, tree, trunks)
+        _now.at = self._pass(requests, edges, position, tree, prefixes)
         self.tokens_read += len(ids)
         nodes = 0 if tree is None else len(tree.tokens)
         ends = edges[1:] - 1
         wanted = (ends[:, None] - nodes + np.arange(nodes + 1)[None]).reshape(-1)
-        if trunks is not None:
+        if prefixes is not None:
             wanted = wanted[:1]  # nobody needs the logits behind a prefix
         tokens, places = (row[None] for row in ship(self.device, ids, position))
         (asked,) = ship(self.device, wanted)
@@ -220,7 +220,7 @@ class PrefixCache:
                 ).logits
         finally:
             del _now.at
-        return logits[0].reshape(-1 if trunks is not None else len(requests), nodes + 1, logits.shape[-1])
+        return logits[0].reshape(-1 if prefixes is not None else len(requests), nodes + 1, logits.shape[-1])
 
     def _pass(
         self,
@@ -228,14 +228,14 @@ class PrefixCache:
         edges: Ints,
         position: Ints,
         tree: LabelTree | None,
-        trunks: Sequence[CachedPrefix] | None,
+        prefixes: Sequence[CachedPrefix] | None,
     ) -> _Pass:
         """Lay out the rows as attention sees them, padded to the longest, and say which keys are to be cached."""
         known = np.asarray([request.known for request in requests], np.int64)
         size = np.diff(edges)
         before = np.zeros((len(requests), int(known.max(initial=0))), np.int64)
         for at, request in enumerate(requests):
-            before[at, : request.known] = request.trunk.places[: request.known]
+            before[at, : request.known] = request.prefix.places[: request.known]
         (context,) = ship(self.device, before.reshape(-1))
         row, column = ship(self.device, np.repeat(np.arange(len(requests)), size), column_of(edges))
         first, many, shared = (part[:, None] for part in ship(self.device, edges[:-1], size, known))
@@ -250,19 +250,19 @@ class PrefixCache:
             mine = torch.where(inside < many, place[own], 0)
             apart = mine[:, :, None] - torch.cat([there.expand(len(requests), -1), mine], 1)[:, None]
         keep = None
-        if trunks is not None:
-            places = np.concatenate([trunk.places[r.known :] for trunk, r in zip(trunks, requests, strict=True)])
+        if prefixes is not None:
+            places = np.concatenate([prefix.places[r.known :] for prefix, r in zip(prefixes, requests, strict=True)])
             keep = ship(self.device, np.arange(len(places)), places)
         return _Pass(self.store, context.view(before.shape), own, sees, apart, row, column, keep)  # type: ignore[arg-type]
 
 
 def column_of(edges: Ints) -> Ints:
-    """For each token its place in its row."""
+    """Return for each token its place in its row."""
     return np.arange(int(edges[-1])) - np.repeat(edges[:-1], np.diff(edges))
 
 
 def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: LabelTree | None) -> Bool[Tensor, "row query key"]:
-    """Among a row's own tokens: what came before, and of the labels' words the way to a node."""
+    """Return which of a row's own tokens each one sees: earlier ones; of the labels' words, those on its path."""
     at = torch.arange(width, device=size.device)
     before = at[None, :, None] >= at[None, None]
     nodes = 0 if tree is None else len(tree.tokens)
@@ -276,7 +276,7 @@ def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: LabelTree | None) ->
 
 
 def _lay(requests: Sequence[PromptRequest], tree: LabelTree | None) -> tuple[Ints, Ints, Ints]:
-    """The new tokens of all rows end to end, their positions, and where each row begins."""
+    """Return the new tokens of all rows end to end, their positions, and where each row begins."""
     nodes = () if tree is None else tree.tokens
     depths = np.asarray(() if tree is None else tree.depths, np.int64)
     ids = np.concatenate([np.concatenate([r.tokens[r.known :], np.asarray(nodes, np.int64)]) for r in requests])
@@ -288,7 +288,7 @@ def _lay(requests: Sequence[PromptRequest], tree: LabelTree | None) -> tuple[Int
 
 
 def _batches(requests: Sequence[PromptRequest], most: int) -> Iterator[Ints]:
-    """Rows with like many new tokens together, and of these such with like beginnings."""
+    """Yield batches of rows with similar numbers of new tokens and, among these, of cached ones."""
     new = np.asarray([r.new for r in requests], np.int64)
     known = np.asarray([r.known for r in requests], np.int64)
     order = np.lexsort((known, new))
@@ -305,14 +305,14 @@ def _batches(requests: Sequence[PromptRequest], most: int) -> Iterator[Ints]:
 
 
 def _windows(model: Any) -> list[int]:
-    """How far its layers look back, where that is bounded."""
+    """Return the model's bounded attention window in a list, or an empty list where it has none."""
     found = getattr(model.config.get_text_config(), "sliding_window", None)
     return [int(found)] if found else []
 
 
 @contextmanager
 def _attending(model: Any) -> Iterator[None]:
-    """Within, the model attends by our function."""
+    """Let the model attend by our function within the block."""
     before = [(part.config, part.config._attn_implementation) for part in _parts(model)]
     for config, _ in before:
         config._attn_implementation = _NAME
@@ -338,7 +338,7 @@ def can_share(model: Any) -> bool:
 
 
 def count_common(one: Ints, other: Ints) -> int:
-    """How many tokens two rows begin with in common."""
+    """Return how many tokens two rows begin with in common."""
     least = min(len(one), len(other))
     differ = np.flatnonzero(one[:least] != other[:least])
     return int(differ[0]) if len(differ) else least

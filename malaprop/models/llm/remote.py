@@ -56,8 +56,8 @@ class OpenAiVictim(RemoteVictim):
     _completions: Endpoint = field(init=False, repr=False)
     _one: StringVictim = field(init=False, repr=False)
     _all: StringVictim = field(init=False, repr=False)
-    _crew: RequestPool = field(init=False, repr=False)
-    _toll: RequestMeter = field(default_factory=RequestMeter, init=False, repr=False)
+    _requests: RequestPool = field(init=False, repr=False)
+    _request_meter: RequestMeter = field(default_factory=RequestMeter, init=False, repr=False)
     _answered: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,18 +80,18 @@ class OpenAiVictim(RemoteVictim):
         self._one = StringVictim(
             call=self._request, name=self.name, batch=1, say=self.say, label_names=names, labels=len(names)
         )
-        self._crew = RequestPool(
+        self._requests = RequestPool(
             ask=self._one.predict, begun=lambda: self._answered, batch=1, concurrency=self.concurrency
         )
         self._all = StringVictim(
-            call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62, labels=len(names)
+            call=partial(self._requests.answer, keep=True), name=self.name, batch=1 << 62, labels=len(names)
         )
         if self._chats.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
 
     @property
     def meter(self) -> Meter:
-        return self._toll.meter
+        return self._request_meter.meter
 
     @property
     def name(self) -> str:
@@ -123,23 +123,23 @@ class OpenAiVictim(RemoteVictim):
         self._completions.close()
 
     def with_instruction(self, instruction: str) -> OpenAiVictim:
-        """The same model under another instruction, with a meter of its own."""
+        """Return a victim of the same model under another instruction, with a meter of its own."""
         prompt = self.template.with_instruction(instruction).prompt
         return replace(self, asking=replace(self.asking, prompt=prompt))
 
     # --- finding out how it answers
 
     def probe(self) -> None:
-        """Asks once about one word, and keeps to the way of answering that the server knows.
+        """Send one word in each way of answering until the server knows one, and keep to that way.
 
         Raises with the reason where nothing there can answer, or where the labels cannot be told apart.
         """
         sample = ("a",) * len(self.template.fields)
-        for road in ("top", "echo", "text") if self.answers == "auto" else (self.answers,):
+        for way in ("top", "echo", "text") if self.answers == "auto" else (self.answers,):
             with self._chats.probing(), self._completions.probing():
-                known = self._knows(road, sample)
+                known = self._knows(way, sample)
             if known:
-                self.answers = road
+                self.answers = way
                 break
         else:
             raise VictimError(
@@ -151,22 +151,22 @@ class OpenAiVictim(RemoteVictim):
                 "--goal label-only"
             )
 
-    def _knows(self, road: str, sample: Fields) -> bool:
+    def _knows(self, way: str, sample: Fields) -> bool:
         try:
-            if road == "top":
+            if way == "top":
                 return self._knows_top(sample)
-            if road == "echo":
+            if way == "echo":
                 return bool(self._echo(sample)[1].any())
             self._say(sample, 0, _ANSWER)
         except RefusedError as refused:
-            if refused.status == 404 and road == "text":
+            if refused.status == 404 and way == "text":
                 raise VictimError(
                     f"{refused}; check the address and the model's name ({self.model}), which the server may not know"
                 ) from None
             alive = (
-                road == "echo" and self.answers == "auto"
+                way == "echo" and self.answers == "auto"
             )  # it has answered a chat, so this request is what it fails at
-            if road == "text" or not (alive or refused.status in _UNLIKE):
+            if way == "text" or not (alive or refused.status in _UNLIKE):
                 raise
             return False
         return True
@@ -212,7 +212,7 @@ class OpenAiVictim(RemoteVictim):
         return out
 
     def _scores(self, text: Fields) -> Floats | None:
-        """Probabilities of the labels; None for an answer that names none of them."""
+        """Return the probabilities of the labels; None for an answer that names none of them."""
         words = self.template.words
         if self.answers == "echo":
             _, likely = self._echo(text)
@@ -230,7 +230,7 @@ class OpenAiVictim(RemoteVictim):
         return None if label is None else np.eye(len(words), dtype=np.float32)[label]
 
     def _say(self, text: Fields, top: int, most: int) -> Any:
-        """The first choice of an answer of so many tokens."""
+        """Return the first choice of an answer of at most so many tokens."""
         body: dict[str, Any] = {"model": self.model, "temperature": 0, "max_tokens": most, "stream": False}
         if self.asking.chat == "no":
             prompt = self.template.frame().fill(text)
@@ -241,7 +241,7 @@ class OpenAiVictim(RemoteVictim):
         return read_reply(answer, self.name)[0]
 
     def _echo(self, text: Fields) -> tuple[str, Floats]:
-        """The log-probability of each label's word, all tokens of it, behind the prompt."""
+        """Return the echoed answer and the log-probability of each label's word, all its tokens, behind the prompt."""
         frame = self.template.frame()
         prompt, out = frame.fill(text), []
         for word in self.template.words:
@@ -256,8 +256,8 @@ class OpenAiVictim(RemoteVictim):
 
     def _post(self, endpoint: Endpoint, body: dict[str, Any]) -> Any:
         asked = str(body.get("prompt") or "".join(message["content"] for message in body["messages"]))
-        fare = CallCost(self._toll, 1, (estimate_tokens(len(asked)), int(body["max_tokens"])))
-        answer = endpoint.post(body, fare)
+        cost = CallCost(self._request_meter, 1, (estimate_tokens(len(asked)), int(body["max_tokens"])))
+        answer = endpoint.post(body, cost)
         if isinstance(answer, Mapping) and answer.get("streamed"):
             self._one.note(f"{self.name} streams though it is asked not to; the parts are put together")
         used, guessed = count_usage(answer), f"those in the totals are estimates, {LETTERS} characters each"
@@ -268,12 +268,12 @@ class OpenAiVictim(RemoteVictim):
                 f"{self.name} gives counts of tokens that are not believed, as no text has so many; {guessed}"
             )
             used = None
-        fare.settle(used)
+        cost.settle(used)
         return answer
 
 
 def _begin_alike(words: Sequence[str]) -> tuple[str, ...] | None:
-    """Two words whose first token is surely the same, because they begin with the same word."""
+    """Return two words that begin with the same word, so that their first token is surely the same; else None."""
     first: dict[str, str] = {}
     for word in words:
         begin = word.casefold().split()[0]
@@ -284,7 +284,7 @@ def _begin_alike(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """Model and address of MODEL@http://host/v1."""
+    """Return model and address of MODEL@http://host/v1."""
     model, mark, url = spec.rpartition("@")
     if not mark or not model or not url.lower().startswith(("http://", "https://")):
         raise SettingError(f"a model behind a server is written openai:MODEL@http://host/v1, got openai:{spec[:60]}")

@@ -64,7 +64,7 @@ def _read_choice(choice: Mapping[str, Any]) -> Reply:
 
 
 def count_usage(answer: Any) -> tuple[int, int] | None:
-    """Tokens of the request and of the answer, as the server counts them; None where it does not say."""
+    """Return the tokens of the request and of the answer, as the server counts them; None where it does not say."""
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     try:
         return None if not usage else (int(usage["prompt_tokens"]), int(usage.get("completion_tokens") or 0))
@@ -73,12 +73,12 @@ def count_usage(answer: Any) -> tuple[int, int] | None:
 
 
 def is_plausible(used: tuple[int, int], letters: int) -> bool:
-    """Whether a request of so many letters can have cost these tokens, with a long prompt of the server's own."""
+    """Return whether a request of so many letters can cost these tokens, with a long prompt of the server's own."""
     return 0 < used[0] <= letters * _LEAST + _HIDDEN and 0 <= used[1] <= _HIDDEN
 
 
 def find_label(text: str, words: Sequence[str]) -> int | None:
-    """The one label that an answer names; None where it names none, or several."""
+    """Return the number of the one label that an answer names; None where it names none, or several."""
     found = [at for at, word in enumerate(words) if re.search(_EDGE.format(re.escape(word)), text, re.IGNORECASE)]
     begins = [at for at in found if text.lstrip(" \n\"'*`([").casefold().startswith(words[at].casefold())]
     chosen = begins if len(begins) == 1 else found
@@ -86,7 +86,7 @@ def find_label(text: str, words: Sequence[str]) -> int | None:
 
 
 def weigh_top(top: Sequence[tuple[str, float]], words: Sequence[str]) -> tuple[Floats | None, str]:
-    """Probabilities of the labels, by the tokens that one label's word alone begins with, and a token that two do.
+    """Return the labels' probabilities, from first tokens that fit one label's word alone, and a token that fits two.
 
     None where no label is among the likeliest tokens. One that is missing beside others is given what the least likely
     token has, which is the most that it can be.
@@ -109,18 +109,18 @@ def weigh_top(top: Sequence[tuple[str, float]], words: Sequence[str]) -> tuple[F
 
 
 def parse(data: bytes | str) -> Any:
-    """JSON, or the parts of a stream put together to the answer that they are parts of."""
+    """Return the answer read as JSON; put a streamed answer together first."""
     text = data.decode("utf-8") if isinstance(data, bytes) else data
     return join_stream(text) if is_stream(text) else json.loads(text)
 
 
 def is_stream(text: str) -> bool:
-    """Whether an answer comes as events, though none were asked for."""
+    """Return whether an answer comes as events, though the request did not want any."""
     return text.lstrip().startswith(("data:", ":", "event:"))
 
 
 def join_stream(text: str) -> dict[str, Any]:
-    """One answer of the events of a stream; one that ends too early is broken JSON, and is asked for again."""
+    """Join the events of a stream to one answer; raise JSONDecodeError on one that ends too early, for a retry."""
     lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("data:")]
     if not lines or lines[-1] != "[DONE]":
         raise json.JSONDecodeError("Unterminated string", "{" + text[-40:], 1)

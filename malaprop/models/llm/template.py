@@ -46,7 +46,7 @@ class PromptFrame:
     space: str  # what comes between the prompt and the answer's word
 
     def fill(self, fields: Fields) -> str:
-        """What the model reads for one text."""
+        """Return the prompt around one text."""
         parts = [self.literals[0]]
         for at, literal in zip(self.order, self.literals[1:], strict=True):
             parts += [fields[at], literal]
@@ -74,26 +74,26 @@ class Template:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields, in the order in which a text gives them."""
+        """Return the names of the fields, in the order in which a text gives them."""
         return fields_of(self.prompt)
 
     @property
     def instruction(self) -> str:
-        """What stands before the lines that hold the text; empty where nothing does."""
+        """Return the prompt before the line with the first field; empty where the prompt begins with it."""
         return self.prompt[: self._cut()].rstrip("\n")
 
     @property
     def instruction_text(self) -> str:
-        """The instruction with the words of the labels in it."""
+        """Return the instruction with the words of the labels in it."""
         return self._listed(self.instruction)
 
     def with_instruction(self, instruction: str) -> Template:
-        """The same with another instruction; what holds the text stays."""
+        """Return the template with another instruction before the lines that hold the text."""
         rest = self.prompt[len(self.instruction) :]
         return Template(prompt=instruction + rest, words=self.words, shots=self.shots)
 
     def frame(self, chat: Chat | None = None) -> PromptFrame:
-        """The whole text around the fields, in the words of a chat model's own template where it has one."""
+        """Return the whole prompt around the fields, in a chat model's own template where `chat` is given."""
         item = self.prompt[self._cut() :]
         head = self.prompt[: self._cut()]
         if chat is not None:
@@ -103,7 +103,7 @@ class Template:
         return _split(self._listed(head) + shots + self._marked(item), self.fields, gap)
 
     def messages(self, fields: Fields) -> list[dict[str, str]]:
-        """The turns of a chat that ask about one text."""
+        """Return the turns of a chat that classify one text."""
         return self._turns(self._worked(self.prompt[self._cut() :], fields))
 
     def _turns(self, last: str) -> list[dict[str, str]]:
@@ -116,7 +116,7 @@ class Template:
         return [*turns, {"role": "user", "content": before + last}]
 
     def _cut(self) -> int:
-        """Where the line begins that holds the first field."""
+        """Return where the line begins that holds the first field."""
         found = next(one for one in _HOLE.finditer(self.prompt) if one[1] != "labels")
         return self.prompt.rfind("\n", 0, found.start()) + 1
 
@@ -132,18 +132,18 @@ class Template:
 
 
 def list_words(words: Sequence[str]) -> str:
-    """negative or positive; World, Sports, Business or Sci/Tech."""
+    """Join words as a sentence lists them: negative or positive; World, Sports, Business or Sci/Tech."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def fields_of(prompt: str) -> tuple[str, ...]:
-    """The fields that a prompt names."""
+    """Return the fields that a prompt names."""
     named = {found[1] for found in _HOLE.finditer(prompt)}
     return PAIR if named & set(PAIR) else ONE
 
 
 def check_prompt(prompt: str) -> str:
-    """The prompt itself, if a text can be put into it."""
+    """Return the prompt; raise where a text cannot be put into it."""
     named = [found[1] for found in _HOLE.finditer(prompt) if found[1] != "labels"]
     if not named:
         shown = " ".join(prompt.split())[:40]
@@ -161,7 +161,7 @@ def check_prompt(prompt: str) -> str:
 
 
 def read_prompt(given: str | os.PathLike[str]) -> str:
-    """A prompt given as a file or as the text itself; a text has {text} in it, or several lines."""
+    """Return a prompt given as a file or as the text itself; a text has {text} in it, or several lines."""
     if isinstance(given, str) and (_HOLE.search(given) or "\n" in given):
         return check_prompt(given)
     path = Path(given).expanduser()
@@ -180,7 +180,7 @@ def read_prompt(given: str | os.PathLike[str]) -> str:
 
 
 def check_fields(template: Template, texts: Sequence[Fields], name: str) -> None:
-    """Refuses texts with other fields than those of the prompt."""
+    """Raise on texts with other fields than those of the prompt."""
     wanted = template.fields
     for text in texts:
         if len(text) != len(wanted):
@@ -190,7 +190,7 @@ def check_fields(template: Template, texts: Sequence[Fields], name: str) -> None
 
 
 def chat_of(tokenizer: Any) -> Chat | None:
-    """How a tokenizer writes a chat; None where it has no template."""
+    """Return a function that writes a chat by the tokenizer's template; None where it has no template."""
     if not getattr(tokenizer, "chat_template", None):
         return None
 
@@ -207,7 +207,7 @@ def chat_of(tokenizer: Any) -> Chat | None:
 
 
 def _split(text: str, fields: tuple[str, ...], space: str) -> PromptFrame:
-    """A text with marks in the place of fields, cut at the marks."""
+    """Cut a text at its marks, which stand in the place of fields."""
     places = {_MARKS[name]: at for at, name in enumerate(fields)}
     literals, order, at = [], [], 0
     for found in _MARK.finditer(text):
@@ -265,7 +265,7 @@ class Asking:
 
     @property
     def mark(self) -> str:
-        """Eight digits of all that changes an answer."""
+        """Return eight hex digits of all that changes an answer."""
         made = self.template
         whole = "\x1f".join([made.prompt, *made.words, *self.labels, self.chat, *map(repr, made.shots)])
         return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
@@ -281,7 +281,7 @@ class Asking:
 
 
 def split_asking(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of `Asking`, and all others."""
+    """Split options into those of `Asking` and all others."""
     own = {one.name for one in fields(Asking)}
     mine = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items() if name in own}
     return mine, {name: value for name, value in options.items() if name not in own}

@@ -61,7 +61,7 @@ class BertScorer:
 
     @property
     def road(self) -> str:
-        """How texts have been batched so far, for reports; "": by similar length."""
+        """Describe for reports how texts were batched so far; empty where by similar length."""
         return self._packed.road if "_packed" in vars(self) else ""
 
     @torch.inference_mode()
@@ -77,7 +77,7 @@ class BertScorer:
         return in_order(work, parts, answers)
 
     def _bounds(self, device: torch.device) -> Bounds:
-        """On a CPU, which is full at a few hundred tokens, padding costs more than small batches do."""
+        """Return the limits of a batch; on a CPU, full at a few hundred tokens, padding costs more than small ones."""
         if device.type == "cpu":
             return Bounds(rows=32, waste=0.03)
         return bounds_for(device, bytes_per_token=64 * self._weights.width)
@@ -85,7 +85,7 @@ class BertScorer:
     def forward(
         self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"] | None
     ) -> Float[Tensor, "batch label"]:
-        """`lengths=None` says that no row is padded."""
+        """Return the logits of token rows; `lengths=None` says that no row is padded."""
         return self._answered(*self._opened(ids), _inside(ids, lengths))
 
     @torch.inference_mode()
@@ -96,7 +96,7 @@ class BertScorer:
         at: tuple[Int[Tensor, " shift"], Int[Tensor, " shift"]],
         by: Float[Tensor, "shift dim"],
     ) -> Float[Tensor, "batch label"]:
-        """The logits with these vectors added to those of the tokens `at` (row, place)."""
+        """Return the logits with these vectors added to those of the tokens `at` (row, place)."""
         weights = self._weights
         x = F.embedding(ids, weights.words).index_put(at, by.to(weights.words.dtype), accumulate=True)
         x += F.embedding(weights.place(ids), weights.places)
@@ -116,7 +116,7 @@ class BertScorer:
     def _opened(
         self, ids: Int[Tensor, "batch token"]
     ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch token dims"] | None]:
-        """What the first layer reads and, where many rows share it, its queries, keys and values."""
+        """Return the input of the first layer and, where many rows share it, its queries, keys and values."""
         weights = self._weights
         place = weights.place(ids)
         second = None if self.separator is None else second_segment(ids, self.separator)
@@ -170,7 +170,7 @@ def _inside(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"] | No
 def _first_token(
     layer: BertLayer, x: Float[Tensor, "batch token dim"], inside: Inside, heads: int
 ) -> Float[Tensor, "batch dim"]:
-    """A whole layer for the first token alone.
+    """Compute a whole layer for the first token alone.
 
     Its query times a key, q (K x), is (q K) x, and the sum of values, a (V x), is V (a x): with one query a text both
     cost a fortieth of the products for every token. A key's bias moves all scores alike, so it says nothing.

@@ -17,7 +17,7 @@ from malaprop.models.scorers.varlen import Edges, attend
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PackedBert:
-    """A network for `Packing`. The last layer is worked out for the first token of each text alone."""
+    """A network for `Packing`, whose last layer computes the first token of each text alone."""
 
     weights: BertWeights
     separator: int | None = None
@@ -38,7 +38,7 @@ class PackedBert:
         return weights.ended(self._first_tokens(self._last, x, edges).float())
 
     def _first_tokens(self, layer: BertLayer, x: Float[Tensor, "token dim"], edges: Edges) -> Float[Tensor, "text dim"]:
-        """The last layer, beyond keys and values, for the first token of each text."""
+        """Compute the last layer, beyond keys and values, for the first token of each text."""
         dim, (weight, bias) = self.weights.width, (layer.maps[0].weight, layer.maps[0].bias)
         k, v = self._heads(F.linear(x, weight[dim:], bias[dim:]), 2)
         first = x.index_select(0, edges.at[:-1].clamp(max=len(x) - 1))

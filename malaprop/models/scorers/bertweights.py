@@ -20,7 +20,7 @@ KINDS = ("Bert", "DistilBert", *_ROBERTAS)  # which are one network with other n
 
 
 def readable(model: Any) -> bool:
-    """Whether these weights are all that the model's answer depends on."""
+    """Return whether the model's answer depends on these weights alone."""
     name = type(model).__name__
     if not name.endswith(_SUFFIX) or name.removesuffix(_SUFFIX) not in KINDS:
         return False
@@ -43,7 +43,7 @@ class Affine:
 
     @classmethod
     def of(cls, *modules: Any, dtype: torch.dtype) -> Affine:
-        """The maps of these modules, one below the other; of a single module nothing is copied."""
+        """Stack the maps of these modules, one below the other; the map of a single module is not copied."""
         weights, biases = ([getattr(m, kind).detach().to(dtype) for m in modules] for kind in ("weight", "bias"))
         return cls(*(rows[0] if len(rows) == 1 else torch.cat(rows) for rows in (weights, biases)))
 
@@ -71,7 +71,7 @@ AnyAffine = Affine | ByteAffine | PrepackedAffine
 
 
 def _is_gelu(active: Callable[[Tensor], Tensor]) -> bool:
-    """Whether an activation is the error linear unit itself, not what comes near it."""
+    """Return whether an activation is exactly the error linear unit, not an approximation of it."""
     x = torch.linspace(-4, 4, 65)
     return torch.equal(active(x), F.gelu(x))
 
@@ -87,13 +87,13 @@ class BertLayer:
     active: Callable[[Tensor], Tensor]
 
     def after(self, x: Float[Tensor, "*rows dim"], seen: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
-        """The rest of the layer, from what its attention gives."""
+        """Compute the rest of the layer from the output of its attention."""
         x = self.inner(self.joined(seen).add_(x))
         return self.outer(self.down(self.active(self.up(x))).add_(x))
 
     @property
     def maps(self) -> tuple[Affine, Affine, Affine, Affine]:
-        """Its products, where they are neither in bytes nor packed."""
+        """Return the four linear maps; the layer must be neither in bytes nor packed."""
         found = (self.mixed, self.joined, self.up, self.down)
         assert all(isinstance(part, Affine) for part in found)
         return found  # type: ignore[return-value]
@@ -107,7 +107,7 @@ class BertLayer:
         return BertLayer(mixed, joined, up, down, self.inner, self.outer, self.active)
 
     def prepacked(self) -> BertLayer:
-        """The same for a CPU that reads packed weights; see `can_prepack`."""
+        """Return the layer for a CPU that reads packed weights; see `can_prepack`."""
         fused = _is_gelu(self.active)
         mixed, joined, up, down = (
             PrepackedAffine.of(part.weight, part.bias, gelu=fused and part is self.up) for part in self.maps
@@ -131,7 +131,7 @@ class BertLayer:
 
     @classmethod
     def _of_distilled(cls, module: Any, *, dtype: torch.dtype) -> BertLayer:
-        """Of DistilBERT, which has other names for the same."""
+        """Read a layer of DistilBERT, which has other names for the same parts."""
         inside, wide = module.attention, module.ffn
         return cls(
             mixed=Affine.of(inside.q_lin, inside.k_lin, inside.v_lin, dtype=dtype),
@@ -165,18 +165,18 @@ class BertWeights:
         return self.words.shape[1]
 
     def in_bytes(self) -> BertWeights:
-        """With the products of all layers but the last in int8."""
+        """Return the weights with the products of all layers but the last in int8."""
         return replace(self, layers=[layer.in_bytes() for layer in self.layers])
 
     def prepacked(self) -> BertWeights:
-        """With the products of all layers but the last as a CPU's library reads them: a copy of these weights."""
+        """Return a copy with the products of all layers but the last as a CPU's library reads them."""
         return replace(self, layers=[layer.prepacked() for layer in self.layers])
 
     def ended(self, x: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch label"]:
         return self.head(self.squash(self.pool(x)))
 
     def place(self, ids: Int[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
-        """The row of `places` for each token."""
+        """Return the row of `places` for each token."""
         if self.padding is None:
             return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
         counts = ids != self.padding
@@ -210,7 +210,7 @@ class BertWeights:
 
 
 def _segments(read: Any) -> tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]:
-    """What the first and the second segment add to a token; DistilBERT knows none."""
+    """Return the vectors that the first and the second segment add to a token; zeros for DistilBERT, which has none."""
     table = getattr(read, "token_type_embeddings", None)
     if table is None:
         nothing = torch.zeros_like(read.position_embeddings.weight[0])
@@ -219,7 +219,7 @@ def _segments(read: Any) -> tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]:
 
 
 def _head(model: Any, kind: str) -> tuple[Any, Callable[[Tensor], Tensor], Any]:
-    """The two maps from the first token's vector to the logits, and what stands between them."""
+    """Return the two maps from the first token's vector to the logits, and the activation between them."""
     if kind == "DistilBert":
         return model.pre_classifier, torch.relu, model.classifier
     if kind in _ROBERTAS:

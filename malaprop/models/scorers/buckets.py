@@ -21,7 +21,7 @@ _SAMPLE = 16  # texts that it is tried on, or more
 
 
 def width_of(length: Ints) -> Ints:
-    """The width of the bucket of each text: a function of its own length alone, never less than it."""
+    """Return the width of each text's bucket: a function of its own length alone, never less than it."""
     size = np.maximum(length, 1)
     step = np.maximum(_STEP, 1 << np.maximum(0, np.floor(np.log2(size)).astype(np.int64) - 2))
     return np.asarray(-(-size // step) * step)
@@ -29,7 +29,7 @@ def width_of(length: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Buckets:
-    """For models whose attention cannot be packed, such as those of relative positions.
+    """Scores padded batches of few shapes, for models whose attention cannot be packed (relative positions).
 
     Texts are padded to the width of their bucket, and a bucket is always passed with one number of rows, about `tokens`
     tokens in all: so products have the same shape whatever else is asked, and no neighbour changes an answer. What is
@@ -45,7 +45,7 @@ class Buckets:
 
     @property
     def road(self) -> str:
-        """How texts have gone so far, for reports."""
+        """Describe for reports how texts were batched so far."""
         made = self._shapes.values()
         same = f", in {sum(self._same.values())} of {len(self._same)} buckets with fewer rows" if self._same else ""
         return f"padded in {len(made)} shapes, {sum(shape.graph is not None for shape in made)} recorded{same}"
@@ -126,7 +126,7 @@ class _Shape:
         return out
 
     def _record(self) -> None:
-        """Records, unless the model waits for the host on its way; then it goes on unrecorded."""
+        """Record a pass, unless the model waits for the host during it; then the shape stays unrecorded."""
         device = self.ids.device
         aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream(device))

@@ -48,7 +48,7 @@ class HostTensorMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _leaves_host(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Whether a tensor of the host is moved to a device."""
+    """Return whether a call moves a tensor of the host to a device."""
     if args[0].device.type != "cpu":
         return False
     given = [*args[1:], *named.values()]

@@ -19,7 +19,7 @@ _STEPS = 127
 
 
 def can_quantise() -> bool:
-    """Whether this torch has such products for this CPU."""
+    """Return whether this torch has int8 products for this CPU."""
     return "x86" in torch.backends.quantized.supported_engines
 
 
@@ -58,7 +58,7 @@ class ByteAffine:
 
 
 class ByteLinear(nn.Module):
-    """A ByteAffine in the place of a module."""
+    """A module that computes a ByteAffine, in the place of a linear layer."""
 
     def __init__(self, affine: ByteAffine) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class ByteLinear(nn.Module):
 
 
 def quantise(model: Any, *, spare: nn.Module | None = None) -> Any:
-    """A copy of the model with large linear maps in bytes; `spare` stays as it is. All other weights are shared."""
+    """Copy a model with its large linear maps in int8, all but `spare`; the copy shares all other weights."""
     if not can_quantise():
         raise SettingError("this CPU or this torch has no products in int8; use --precision fp32")
     shared = {id(t): t for t in chain(model.parameters(), model.buffers())}

@@ -20,7 +20,7 @@ _SAME = 1e-5  # of two logits in float32, relative to the largest
 
 @torch.inference_mode()
 def takes_added_mask(model: Any, rows: Sequence[Sequence[int]], *, pad: int, separator: int | None = None) -> bool:
-    """Whether a mask in the added form gives these rows the answers that one of ones and zeros does.
+    """Return whether a mask in the added form gives these rows the same answers as one of ones and zeros.
 
     `rows` are finished rows of tokens of several lengths: padded to one width, a mask that is not heeded shows.
     """

@@ -44,7 +44,7 @@ def _attend(
     is_causal: bool | None = None,
     **more: Any,
 ) -> tuple[Float[Tensor, "one token head each"], None]:
-    """The library's attention, within each text."""
+    """Compute attention for the library, within each of the packed texts."""
     if any(more.get(name) is not None for name in _UNKNOWN):
         raise NotImplementedError("attention of a kind that is not packed")
     edges = Edges(*_now.texts)
@@ -57,7 +57,7 @@ def _attend(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ways:
-    """How a model is read."""
+    """The settings by which a model is read as packed texts."""
 
     read: Read  # which tokens its head wants: the first, the last that is no padding, or the mean of all
     first: int  # the number of the first place
@@ -128,7 +128,7 @@ class PackedModel:
 
 @contextmanager
 def _answering(base: Any, states: Any) -> Iterator[None]:
-    """Within, the encoder gives these states whatever it is asked: what is left of the model is its head."""
+    """Let the encoder return these states for any input within the block, so that only the model's head computes."""
     base.forward = lambda *_given, **_named: states
     try:
         yield
@@ -139,7 +139,7 @@ def _answering(base: Any, states: Any) -> Iterator[None]:
 def pack(
     model: Any, rows: Sequence[Sequence[int]], *, separator: int | None = None, dtype: torch.dtype = torch.float32
 ) -> PackedModel | None:
-    """The model as a network for packed texts, in another precision if asked; None where it cannot be read so.
+    """Return the model as a network for packed texts, in the precision `dtype`; None where it cannot be read so.
 
     `rows` are finished rows of tokens of several lengths, on which it must answer as its plain forward does.
     """
@@ -167,7 +167,7 @@ def _register() -> None:
 
 
 def _copy(model: Any, dtype: torch.dtype | None) -> Any:
-    """A copy that attends within texts; with no dtype it shares the model's weights."""
+    """Copy the model so that it attends within texts; with no dtype the copy shares its weights."""
     shared = {} if dtype else {id(t): t for t in chain(model.parameters(), model.buffers())}
     copy = deepcopy(model, shared)
     for part in copy.modules():
@@ -216,7 +216,7 @@ def _packed(rows: Sequence[Sequence[int]], network: PackedModel) -> Packed:
 
 @torch.inference_mode()
 def _plain_logits(model: Any, rows: Sequence[Sequence[int]], separator: int | None) -> Float[Tensor, "text label"]:
-    """By the model itself, one text at a time."""
+    """Return the logits of the model itself, one text at a time."""
     forward = make_forward(model, separator=separator)
     device = next(model.parameters()).device
     answers = [
@@ -226,14 +226,14 @@ def _plain_logits(model: Any, rows: Sequence[Sequence[int]], separator: int | No
 
 
 def _first_places(model: Any) -> list[int]:
-    """Most count their places from 0, RoBERTa and its kin from behind the number of the padding token."""
+    """Return the numbers from which models count places: 0, or (RoBERTa) one behind the padding token's."""
     pad = getattr(model.config, "pad_token_id", None)
     return [0] if pad is None or pad < 0 else [0, int(pad) + 1]
 
 
 @torch.inference_mode()
 def _gates(model: Any, row: Sequence[int]) -> list[str]:
-    """Modules run once that give the encoder's last states, the innermost first, and the encoder itself."""
+    """Return the modules run once that give the encoder's last states, innermost first, and the encoder itself."""
     base = model.base_model
     seen: list[tuple[str, Tensor]] = []
 

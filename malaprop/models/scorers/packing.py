@@ -20,7 +20,7 @@ _LEAST = 24  # tokens of a text, of which a batch has room for as many as would 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """Texts end to end. Beyond the last there is filling, which no text sees; room for more texts is left empty."""
+    """Texts end to end; filling behind the last is seen by no text, and room for more texts stays empty."""
 
     ids: Int[Tensor, " token"]
     place: Int[Tensor, " token"]  # of a token in its text
@@ -34,14 +34,14 @@ class Packed:
 
 
 class PackedNetwork(Protocol):
-    """What packed texts are passed through; `most` is a bound on the tokens of a text."""
+    """A network through which packed texts pass; `most` is a bound on the tokens of a text."""
 
     @property
     def labels(self) -> int: ...
 
     @property
     def separator(self) -> int | None:
-        """The token behind which a text's second segment begins; None: there is one segment."""
+        """Return the token behind which a text's second segment begins; None where there is one segment."""
 
     def forward(self, batch: Packed, most: int) -> Float[Tensor, "text label"]: ...
 
@@ -66,12 +66,12 @@ class Packing:
 
     @property
     def road(self) -> str:
-        """How texts have gone so far, for reports."""
+        """Describe for reports how texts were batched so far."""
         made = self._recordings.values()
         return f"packed, {sum(isinstance(one, Recorded) for one in made)} of {len(made)} shapes recorded"
 
     def reach(self, longest: int) -> int:
-        """What attention makes room for where no text is longer: it costs time, and changes nothing else."""
+        """Return the length that attention makes room for, `longest` or more; it changes the time and nothing else."""
         return min(self.longest, max(128, 1 << (longest - 1).bit_length()))
 
     @torch.inference_mode()
@@ -100,7 +100,7 @@ class Packing:
         return self._recordings[most]
 
     def _laid(self, work: Splice, span: slice) -> tuple[Packed, Ints]:
-        """All texts of a span, and where they begin; the host does nothing for each token."""
+        """Return all texts of a span end to end, and where they begin; the host loops over no tokens."""
         edges = np.concatenate([[0], np.cumsum(work.length[span])])
         (ends,) = work.ship(edges)
         token = torch.arange(int(edges[-1]), device=work.device)
@@ -113,7 +113,7 @@ class Packing:
 
 
 def _prepared(packing: Packing, most: int, device: torch.device, other: Recorded | Eager | None) -> Recorded | Eager:
-    """A recording, where there is a GPU and the network never waits for the host."""
+    """Return a recording, where there is a GPU and the network never waits for the host; else an eager pass."""
     eager = Eager(packing, most, device, other)
     if device.type != "cuda" or isinstance(other, Eager) or waits(eager.run):
         return eager
@@ -121,7 +121,7 @@ def _prepared(packing: Packing, most: int, device: torch.device, other: Recorded
 
 
 def waits(work: Callable[[], object]) -> bool:
-    """Whether this work on a GPU waits for the host on its way, or fails; then it cannot be recorded."""
+    """Return whether this work on a GPU waits for the host or fails, so that it cannot be recorded."""
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -166,35 +166,35 @@ class Recorded:
             self.out = network.forward(self.held, most)
 
     def replay(self, batch: Packed) -> Float[Tensor, "text label"]:
-        """The answer, until the next one."""
+        """Return the answer, in memory that the next replay overwrites."""
         _fill(self.held, batch)
         self.graph.replay()
         return self.out
 
 
 def _fill(held: Packed, batch: Packed) -> None:
-    """Puts a batch where the recording reads it; what an earlier one left behind its texts is filling."""
+    """Copy a batch to where the recording reads it; an earlier batch's leftovers behind its texts are filling."""
     for to, given in zip((held.ids, held.place, held.second), (batch.ids, batch.place, batch.second), strict=True):
         to[: len(given)].copy_(given)
     held.edges.copy_(batch.edges)
 
 
 def _second(ids: Int[Tensor, " token"], separator: int, start: Int[Tensor, " token"]) -> Int[Tensor, " token"]:
-    """1 behind the first separator of each text, 0 up to and with it."""
+    """Return 1 behind the first separator of each text, 0 up to and with it."""
     here = (ids == separator).long()
     before = here.cumsum(0) - here
     return (before - before[start]).clamp_(max=1)
 
 
 def _edges(edges: Ints, parts: list[slice], texts: int) -> Ints:
-    """For each batch where its texts begin, and for what is left of its room where the last one ends."""
+    """Return for each batch where its texts begin; places for further texts hold the end of the last one."""
     index = np.asarray([part.start for part in parts])[:, None] + np.arange(texts + 1)
     index = np.minimum(index, np.asarray([part.stop for part in parts])[:, None])
     return np.asarray(edges[index] - edges[index[:, :1]])
 
 
 def batches(length: Ints, tokens: int, texts: int) -> Iterator[slice]:
-    """Neighbours, at most so many tokens and texts together; a text longer than that is by itself."""
+    """Yield slices of neighbours, at most so many tokens and texts together; a longer text comes alone."""
     ends = np.cumsum(length)
     begin = 0
     while begin < len(length):

@@ -23,7 +23,7 @@ Forward = Callable[[Int[Tensor, "batch token"], Int[Tensor, " batch"]], Float[Te
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """The model's own forward. One that does not mask padding (`masks=False`) gets batches of one length."""
+    """Scores by the model's own forward; a model that does not mask padding gets batches of one length."""
 
     forward: Forward
     masks: bool = True
@@ -51,7 +51,7 @@ class Plain:
         return torch.cat([self._answered(work, part[:half]), self._answered(work, part[half:])])
 
     def _in_bucket(self, work: Splice, part: Ints) -> Float[Tensor, "batch label"]:
-        """Of a shape that comes again: a GPU's library looks for the best kernel at each new one, for milliseconds."""
+        """Return a batch's logits, padded to a recurring shape: a GPU searches for the best kernel at each new one."""
         rows = max(16, 1 << (len(part) - 1).bit_length())
         ids, lengths = work.rows(np.pad(part, (0, rows - len(part)), mode="edge"))
         width = min(-(-ids.shape[1] // 16) * 16, max(work.limit, ids.shape[1]))
@@ -60,19 +60,19 @@ class Plain:
 
 
 def in_order(work: Splice, parts: list[Ints], answers: list[Tensor]) -> Float[Tensor, "variant label"]:
-    """The answers of all batches, put back in the order of the variants."""
+    """Return the answers of all batches in the order of the variants."""
     (back,) = work.ship(np.argsort(np.concatenate(parts)))
     return torch.cat(answers)[back]
 
 
 def second_segment(ids: Int[Tensor, "batch token"], separator: int) -> Int[Tensor, "batch token"]:
-    """1 behind the first separator of each row, 0 up to and with it."""
+    """Return 1 behind the first separator of each row, 0 up to and with it."""
     here = (ids == separator).long()
     return (here.cumsum(1) - here).clamp_(max=1)
 
 
 def make_forward(model: Any, *, separator: int | None = None, added: bool = False) -> Forward:
-    """The forward of a transformers classifier, with padding masked.
+    """Return the forward of a transformers classifier, with padding masked.
 
     Load the model with `dtype=torch.float32`: transformers takes a checkpoint's own precision, and a half-precision
     forward is both slower on a CPU and some 1e-4 off what BertScorer gives.
@@ -93,14 +93,14 @@ def make_forward(model: Any, *, separator: int | None = None, added: bool = Fals
 
 
 def as_added(inside: Int[Tensor, "batch token"], dtype: torch.dtype) -> Float[Tensor, "batch one one token"]:
-    """A mask as what attention adds to its products: nothing for a token, the least number there is for padding."""
+    """Convert a mask to what attention adds to its products: zero for a token, the least number for padding."""
     blank = torch.zeros(inside.shape, dtype=dtype, device=inside.device)
     return blank.masked_fill_(inside == 0, torch.finfo(dtype).min)[:, None, None]
 
 
 @contextmanager
 def without_padding(model: Any) -> Iterator[None]:
-    """Lets a model that states no padding token answer several unpadded texts: the library would take one at a time.
+    """Let a model that states no padding token read several unpadded texts; the library would take one at a time.
 
     It looks for the last token that is not the stated one, so one that never occurs makes it take the last.
     """

@@ -39,7 +39,7 @@ class PrepackedAffine:
 @cache
 @torch.inference_mode()
 def can_prepack() -> bool:
-    """Whether this torch has such products for this processor, found out by trying one."""
+    """Return whether this torch has prepacked products for this processor; one trial decides."""
     if not torch._C._has_mkldnn:
         return False
     x, weight, bias = (

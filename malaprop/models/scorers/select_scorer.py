@@ -28,7 +28,7 @@ _TOKENS = 1 << 14  # of a packed batch
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScorerChoice:
-    """A classifier and what was found out about it when it was loaded."""
+    """A classifier and what trials of it showed when it was loaded; chooses its fast scorer."""
 
     model: Any
     separator: int | None  # behind which the second segment begins; None: it knows no segments
@@ -60,12 +60,12 @@ class ScorerChoice:
 
     @property
     def _as_weights(self) -> bool:
-        """Whether our own BERT forward serves the model: on a GPU BERT alone, its relatives use the library's."""
+        """Return whether our own BERT forward serves the model: on a GPU BERT alone, on a CPU its relatives too."""
         named = type(self.model).__name__
         return readable(self.model) and (self.model.device.type == "cpu" or named == "BertForSequenceClassification")
 
     def nears(self, precision: str) -> bool:
-        """Whether scores in so few bits stay within half of what is allowed for, on the texts it is tried on."""
+        """Return whether scores in this precision stay within half of its `ROUNDING` on the sample rows."""
         scorer = self.scorer(precision)
         if scorer is None or not self.rows:
             return scorer is None
@@ -75,7 +75,7 @@ class ScorerChoice:
         return float(apart.abs().max()) <= ROUNDING[precision] / 2
 
     def _in_half(self) -> Scorer:
-        """Packed where its attention can be, else padded in few shapes, else in batches of one length."""
+        """Return a bf16 scorer: packed if attention can be, else padded in few shapes, else batches of one length."""
         on_gpu = self.model.device.type == "cuda"
         if on_gpu and can_pack():
             network = pack(self.model, [r for r in self.rows if r], separator=self.separator, dtype=torch.bfloat16)
@@ -90,7 +90,7 @@ class ScorerChoice:
         return Plain(forward=forward, masks=False, pad=self.pad, bounds=self.bounds)
 
     def _in_int8(self) -> Scorer:
-        """Large products in bytes; what the head makes of the last vector stays in fp32."""
+        """Return a scorer with large products in int8; the head, which reads the last vector, stays in fp32."""
         spare = last_linear(self.model) or getattr(self.model, "score", None)
         forward = make_forward(quantise(self.model, spare=spare), separator=self.separator)
         return Plain(forward=forward, masks=self.masks, pad=self.pad, bounds=self.bounds)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 
 def can_pack() -> bool:
-    """Whether this torch has attention over texts of any length; 2.10 brought it."""
+    """Return whether this torch has attention over texts of any length; 2.10 brought it."""
     return find_spec("torch.nn.attention.varlen") is not None
 
 
@@ -35,8 +35,11 @@ def attend(
     scale: float | None = None,
     window: tuple[int, int] = (-1, -1),
 ) -> Float[Tensor, "query head each"]:
-    """What is given for filling means nothing. `window`: how many tokens before and behind itself a token looks at,
-    -1 for all; keys may have fewer heads, each for several of the queries'."""
+    """Compute attention of each query within its own text; rows of filling get meaningless values.
+
+    `window` is how many tokens before and behind itself a token sees, -1 for all; keys may have fewer heads, each
+    for several of the queries'.
+    """
     if not q.is_cuda or q.dtype == torch.float32:  # which the kernel does not know
         return _one_by_one(q, k, v, q_edges.at, k_edges.at, scale, window)
     from torch.nn.attention.varlen import varlen_attn
@@ -57,7 +60,7 @@ def attend(
 
 
 def _causal(window: tuple[int, int]) -> dict[str, Any]:
-    """For torch 2.10, which knows no windows."""
+    """Return the options of causal attention for torch 2.10, which has no windows; raise for any other window."""
     if window != (-1, 0):
         raise NotImplementedError("attention in a window wants torch 2.11")
     return {"is_causal": True}

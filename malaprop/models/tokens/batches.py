@@ -38,7 +38,7 @@ _parts = {"gpu": 1}  # processes that share this one's GPU
 
 
 def read_parts() -> int:
-    """How many processes share a GPU, as `$MALAPROP_GPU_PARTS` says; 1 where it says nothing."""
+    """Return how many processes share a GPU, as `$MALAPROP_GPU_PARTS` says; 1 where it is not set."""
     parts = os.environ.get("MALAPROP_GPU_PARTS") or "1"
     if not parts.isdecimal() or not int(parts):
         raise SettingError(f"MALAPROP_GPU_PARTS is a number of processes, 1 or more, got {parts!r}")
@@ -46,7 +46,7 @@ def read_parts() -> int:
 
 
 def share_gpu(parts: int) -> None:
-    """This process is one of so many on its GPU and keeps to its part of the memory; of two counts the larger holds.
+    """Limit this process to its part of a GPU that so many share; of several calls the largest number holds.
 
     While it waits for the GPU it leaves its core to the others: where processes outnumber cores, those that wait would
     take the time of those that have work to give it.
@@ -58,7 +58,7 @@ def share_gpu(parts: int) -> None:
 
 
 def is_shared() -> bool:
-    """Whether other processes work on this one's GPU."""
+    """Return whether other processes work on this one's GPU."""
     return _parts["gpu"] > 1
 
 
@@ -76,7 +76,7 @@ def sleep_while_waiting() -> bool:
 
 
 def avoid_cudnn_attention() -> None:
-    """Leaves attention to PyTorch's own kernels in this process.
+    """Leave attention to PyTorch's own kernels in this process.
 
     cuDNN plans it anew for every shape of a batch, for longer than a small pass takes, and attacks and trainings ask in
     ever new shapes: on an H200 a step of `harden a2t` took 141 ms with it and 37 without.
@@ -85,14 +85,14 @@ def avoid_cudnn_attention() -> None:
 
 
 def crowded(device: torch.device) -> bool:
-    """Whether more than half of this process's part of the GPU's memory is taken, by itself."""
+    """Return whether this process has taken more than half of its part of the GPU's memory."""
     if device.type != "cuda":
         return False
     return torch.cuda.memory_reserved(device) > torch.cuda.mem_get_info(device)[1] * 0.95 / _parts["gpu"] / 2
 
 
 def bounds_for(device: torch.device, *, rows: int = 64, bytes_per_token: int = 1 << 16) -> Bounds:
-    """On a CPU `rows` texts, so that activations stay cached; on a GPU what a quarter of its free memory holds."""
+    """Return batch limits: on a CPU `rows` texts (activations stay cached), on a GPU a quarter of its free memory."""
     if device.type != "cuda":
         return Bounds(rows=rows)
     free, total = torch.cuda.mem_get_info(device)
@@ -102,7 +102,7 @@ def bounds_for(device: torch.device, *, rows: int = 64, bytes_per_token: int = 1
 
 
 def batches(length: Ints, bounds: Bounds, *, even: bool = False) -> Iterator[Ints]:
-    """Indices of all rows in batches, shorter rows first; with `even` all rows of a batch have one length.
+    """Yield the indices of all rows in batches, shorter rows first; with `even` all rows of a batch have one length.
 
     A row over the bound on tokens is a batch of its own.
     """

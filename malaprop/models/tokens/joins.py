@@ -83,7 +83,7 @@ class Units:
         return BaseUnits(out, around)
 
     def words(self, around: Ints, word: Ints) -> Ints:
-        """The ids in `made` of these words within what clings to them; -1 where that would change a unit's edges."""
+        """Return the ids in `made` of these words within what clings to them; -1 where that changes a unit's edges."""
         out = np.full(len(word), -1, np.int64)
         good = np.flatnonzero((around >= 0) & ~self._odd_words()[word])
         keys = around[good] | word[good]
@@ -92,7 +92,7 @@ class Units:
         return out
 
     def view(self, pool: Pool, laid: dict[int, BaseUnits], wanted: Ints) -> tuple[Pool, NDArray[np.bool_]]:
-        """The pool in ids of `made`, and which of the wanted variants it holds; `laid` has the bases that it can."""
+        """Return the pool in ids of `made`, and which wanted variants it holds; `laid` has the bases it can express."""
         seen = copy(pool)
         seen.parts = np.zeros_like(pool.parts)
         around = np.full(len(pool.parts) // 2 + 1, -1, np.int64)
@@ -144,7 +144,7 @@ class Units:
         return found
 
     def _joined(self, parts: Ints, at: int, end: int, split: list[_Gap]) -> int:
-        """Several words that nothing but signs parts."""
+        """Return the id of a unit of several words that only signs separate."""
         affixes, strings = self._affixes.strings, self.table.strings
         inner = "".join(strings[part] for part in parts[2 * at + 1 : 2 * end].tolist())
         return self.made.id(self._string(affixes[split[at].prefix] + inner + affixes[split[end].suffix]))
@@ -153,7 +153,7 @@ class Units:
         return string[1:] if self.bare and string[:1] == " " else string
 
     def _odd_words(self) -> NDArray[np.bool_]:
-        """For each string of the table whether it is no word, or one with white space at an edge.
+        """Return for each string of the table whether it has white space at an edge or cannot be a word.
 
         Around special tokens, a tokenizer that puts a space before whatever it is given puts another one.
         """
@@ -190,7 +190,7 @@ class Joined(Protocol):
     def pieces(self) -> Pieces: ...
 
     def view(self, pool: Pool, wanted: Ints, encode: Encode) -> tuple[Pool, Flags]:
-        """The pool in ids of `pieces`, and which of the wanted variants have the tokens that it says."""
+        """Return the pool in ids of `pieces`, and which of the wanted variants have exactly its tokens."""
 
 
 def join(how: Join, cut: Cut, table: Words, *, context_free: bool = False) -> Joined:
@@ -256,14 +256,14 @@ class JoinedUnits:
 def _bases(
     pool: Pool, wanted: Ints, known: dict[bytes, bool] | dict[bytes, BaseUnits | None]
 ) -> tuple[list[int], dict[int, bytes], dict[bytes, Text]]:
-    """The bases of the wanted variants, their keys, and those that are not known yet."""
+    """Return the bases of the wanted variants, their keys, and those whose key is new."""
     used = find_used(pool.base[wanted], len(pool.bases))[0].tolist()
     keys = {b: pool.bases[b].parts.tobytes() for b in used}
     return used, keys, {key: pool.bases[b] for b, key in keys.items() if key not in known}
 
 
 def best_join(cut: Cut, texts: Sequence[str]) -> Join:
-    """The way that gives most of these texts their own tokens; the first of equals."""
+    """Return the way of joining that gives most of these texts their own tokens; of equals the first."""
     whole = cut(list(texts))
     table = Words()
     bases = [Text.of(text, table) for text in texts]

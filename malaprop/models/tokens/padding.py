@@ -49,7 +49,7 @@ class ZeroWords:
 
     @classmethod
     def like(cls, gradients: TokenGradients, labels: int) -> ZeroWords:
-        """Zero words at the embedding that these gradients are taken at."""
+        """Return zero words at the embedding whose gradients `gradients` takes."""
         return cls(
             forward=gradients.forward,
             embedding=gradients.embedding,
@@ -91,7 +91,7 @@ class ZeroWords:
 
 @contextmanager
 def _dimmed(embedding: nn.Module, seen: Float[Tensor, "batch token"]) -> Iterator[None]:
-    """Multiplies what the embedding gives for each token."""
+    """Multiply the output of the embedding for each token by `seen` within the block."""
 
     def dim(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
         return output * seen[..., None].to(output.dtype)

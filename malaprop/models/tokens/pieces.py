@@ -58,7 +58,7 @@ class Pieces:
         self._kinds: dict[int | tuple[int, ...], int] = {}  # by a single token, or by all of them
 
     def grow(self) -> None:
-        """Cuts the strings that came to the table since the last call."""
+        """Cut the strings that came to the table since the last call."""
         fresh = self.table.strings[self.known :]
         if not fresh:
             return
@@ -88,5 +88,5 @@ class Pieces:
         return self.kind[: self.known]
 
     def tokens(self, parts: Ints) -> Ints:
-        """The tokens of these strings, one after another."""
+        """Return the tokens of these strings, one after another."""
         return self.flat[runs(self.start[parts], self.size[parts])]

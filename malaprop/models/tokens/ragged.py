@@ -32,11 +32,11 @@ class Ragged(Sequence[Sequence[int]]):
         return cls(flat, np.cumsum(size) - size, size)
 
     def cut(self, limit: int) -> Ragged:
-        """The same rows, none longer than that."""
+        """Return the same rows, none longer than `limit`."""
         return Ragged(self.flat, self.start, np.minimum(self.size, limit))
 
     def capped(self, known: int, other: int) -> Ragged:
-        """The same rows with `other` for every number from `known` on."""
+        """Return the same rows with `other` for every number from `known` on."""
         return Ragged(np.where(self.flat < known, self.flat, other), self.start, self.size)
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Placed:
     def gather(
         self, rows: Int[Tensor, " batch"], width: int
     ) -> tuple[Int[Tensor, "batch width"], Int[Tensor, " batch"], Int[Tensor, " batch"]]:
-        """Rows side by side and padded, their lengths, and their labels; nothing waits for the device."""
+        """Return rows side by side and padded, their lengths, and their labels, without waiting for the device."""
         size = self.size[rows]
         column = torch.arange(width, device=rows.device)
         inside = column < size[:, None]

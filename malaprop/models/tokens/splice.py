@@ -18,7 +18,7 @@ from malaprop.models.tokens.pieces import Pieces, runs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What stands around the tokens of a text, and which of them are left where they are more than `limit` in all.
+    """The special tokens around a text, and the part of its row that stays where it has more than `limit` tokens.
 
     Special tokens always stay. Of the others the first are kept, or with `left` (cut off at the left) the last.
     """
@@ -30,17 +30,17 @@ class Frame:
 
     @property
     def turn(self) -> int:
-        """So many tokens of a row over the limit come from its beginning, the others from its end."""
+        """Return how many tokens of a row over the limit come from its beginning; the others come from its end."""
         return len(self.head) if self.left else max(0, self.limit - len(self.tail))
 
     def row(self, tokens: Sequence[int] | Ints) -> list[int]:
-        """The whole row that a model reads."""
+        """Return the whole row that a model reads."""
         row = [*self.head, *tokens, *self.tail]
         return row if len(row) <= self.limit else [*row[: self.turn], *row[len(row) - self.limit + self.turn :]]
 
 
 def ship(device: torch.device, *arrays: Ints) -> tuple[Tensor, ...]:
-    """Arrays of one length on the device, in one transfer."""
+    """Copy arrays of one length to the device, in one transfer."""
     packed = torch.from_numpy(np.stack(arrays))
     if device.type == "cuda":
         packed = packed.pin_memory().to(device, non_blocking=True)
@@ -78,19 +78,19 @@ class Splice:
 
     @property
     def whole(self) -> Ints:
-        """[variant] its tokens, before any cut."""
+        """Return the number of tokens of each variant, before any cut."""
         return self.lengths[self.base] - self.old + self.new
 
     def ship(self, *arrays: Ints) -> tuple[Tensor, ...]:
         return ship(self.device, *arrays)
 
     def rows(self, chosen: Ints) -> tuple[Int[Tensor, "batch token"], Int[Tensor, " batch"]]:
-        """Whole texts, padded to the longest (at least one column), and their lengths."""
+        """Return whole texts, padded to the longest (at least one column), and their lengths."""
         size = self.length[chosen]
         return self.gather(chosen, np.zeros_like(size), size), self.ship(size)[0]
 
     def gather(self, chosen: Ints, first: Ints, size: Ints, *, back: bool = False) -> Int[Tensor, "batch token"]:
-        """Of each chosen variant `size` tokens from `first` on (or back from it), padded to the longest."""
+        """Return `size` tokens of each chosen variant from `first` on (or back from it), padded to the longest."""
         begin, many = (a[:, None] for a in self.ship(first, size))
         column = torch.arange(max(1, int(size.max())), device=self.device)[None]
         index = self._index(chosen, None, begin - column if back else begin + column)
@@ -99,11 +99,11 @@ class Splice:
     def at_places(
         self, chosen: Ints, row: Int[Tensor, " token"], place: Int[Tensor, " token"]
     ) -> Int[Tensor, " token"]:
-        """One token for each pair of a row of `chosen` and a place in it."""
+        """Return one token for each pair of a row of `chosen` and a place in it."""
         return self.tokens[self._index(chosen, row, place)]
 
     def _index(self, chosen: Ints, row: Int[Tensor, " token"] | None, place: Tensor) -> Tensor:
-        """Where in `tokens` the token of each place lies; `row` says in which of `chosen`, else they are its rows."""
+        """Return where in `tokens` each place's token lies; `row` says in which of `chosen`, else they are its rows."""
         at, new, offset = self.at[chosen], self.new[chosen], self.offset[self.base[chosen]]
         over = np.maximum(self.lengths[self.base[chosen]] - self.old[chosen] + new - self.limit, 0)
         shipped = self.ship(at, at + new, offset, self.source[chosen] - at, offset + self.old[chosen] - new, over)
@@ -124,7 +124,7 @@ class Splice:
         pad: int = 0,
         device: torch.device | str = "cpu",
     ) -> Splice:
-        """Token rows, each a base with no edit."""
+        """Wrap token rows, each a base with no edit."""
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
         body = np.fromiter((token for row in rows for token in row), np.int64, int(sizes.sum()))
         base = np.arange(len(rows))
@@ -143,7 +143,7 @@ def _assemble(
     pad: int,
     device: torch.device | str,
 ) -> Splice:
-    """Sets head and tail around every base and puts everything in one flat array on the device."""
+    """Set head and tail around every base and put everything in one flat array on the device."""
     (at, old, new), head, tail = edit, frame.head, frame.tail
     lengths = sizes + len(head) + len(tail)
     offset = np.cumsum(lengths) - lengths
@@ -180,7 +180,7 @@ def splice(
     pad: int = 0,
     device: torch.device | str = "cpu",
 ) -> Splice:
-    """The wanted variants of a pool; the work grows with bases and edits, not with the tokens of the variants."""
+    """Splice the wanted variants of a pool; the work grows with bases and edits, not with the variants' tokens."""
     pieces.grow()
     used, base = find_used(pool.base[wanted], len(pool.bases))
     many = pool.lengths[used]
@@ -199,7 +199,7 @@ def splice(
 
 
 def _stretches(pool: Pool, wanted: Ints, parts: Ints, begin: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """The wanted variants that have edits, the first part each replaces, how many, and the parts that come instead.
+    """Return the edited variants, the first part each replaces, how many, and the parts that come instead.
 
     Several edits are one stretch from the first to the last, with what lies between copied from the base.
     """

@@ -25,7 +25,7 @@ _CONTRACTED = re.compile(r"(.+)(n't|'(?:s|re|ve|ll|d|m))")
 
 @lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> tuple[str, ...]:
-    """The tokens of one word: parts between hyphens, each less its contraction."""
+    """Return the tokens of one word: its parts between hyphens, contractions split off."""
     out: list[str] = []
     for part in word.lower().replace("\u2019", "'").split("-"):
         if found := _CONTRACTED.fullmatch(part):
@@ -41,7 +41,7 @@ def _marks(gap: str) -> tuple[str, ...]:
 
 
 def tokens(string: str) -> list[str]:
-    """Words and marks of a string.
+    """Return the words and marks of a string.
 
     No token reaches over the border between a word and a gap, so the tokens of a text are those of its parts, joined.
     """
@@ -68,7 +68,7 @@ class Vocab:
 
     @classmethod
     def build(cls, strings: Iterable[str], *, least: int = 1, most: int = 50_000, also: Iterable[str] = ()) -> Vocab:
-        """Words seen at least `least` times, the most frequent first, then words from `also`; `most` in all."""
+        """Build a vocabulary of words seen `least` times or more, most frequent first, then `also`; `most` in all."""
         counts = Counter(token for string in strings for token in tokens(string))
         ordered = sorted((word for word, n in counts.items() if n >= least), key=lambda w: (-counts[w], w))
         kept = dict.fromkeys((*SPECIAL, *(w for w in (*ordered, *also) if w != UNKNOWN and w not in SPECIAL)))
@@ -79,12 +79,12 @@ class Vocab:
         return [get(token, UNK) for token in tokens(string)]
 
     def cut(self, strings: Sequence[str]) -> list[list[int]]:
-        """Token numbers of words, gaps or whole texts alike; letters alone, as most words are, are one token."""
+        """Return the token numbers of words, gaps or whole texts; a string of letters alone is one token."""
         get, numbers = self.index.get, self.numbers
         return [[get(s.lower(), UNK)] if s.isalpha() else [] if s == " " else numbers(s) for s in strings]
 
     def encode(self, texts: Sequence[Fields]) -> list[list[int]]:
-        """Token numbers of finished texts, their fields joined by the separator."""
+        """Return the token numbers of finished texts, their fields joined by the separator."""
         return [self.numbers(BREAK.join(fields)) for fields in texts]
 
     def save(self, path: Path) -> None:
@@ -111,7 +111,7 @@ Spelled = npt.NDArray[np.int16]  # [word, char], filled up with NOTHING
 
 
 def alphabet(words: Sequence[str], most: int) -> list[str]:
-    """The characters of these words, by falling number of words that hold them; at most `most`."""
+    """Return the characters of these words, by falling number of words that hold them; at most `most`."""
     counts = Counter(char for word in words for char in set(word))
     return sorted(counts, key=lambda char: (-counts[char], char))[:most]
 
@@ -142,7 +142,7 @@ class OpenVocab:
         return len(self.words)
 
     def __deepcopy__(self, memo: object) -> OpenVocab:
-        """Itself: copies of a model read the same numbers."""
+        """Return the vocabulary itself: copies of a model read the same numbers."""
         return self
 
     @property
@@ -151,7 +151,7 @@ class OpenVocab:
         return len(self.closed)
 
     def forget(self) -> None:
-        """Drops the words met since; only where no token row made before is read again."""
+        """Drop the words met since loading; call it only where no earlier token row is read again."""
         self.index, self.words = dict(self.closed.index), list(self.closed.words)
         self.forgotten += 1
 
@@ -168,22 +168,22 @@ class OpenVocab:
         return [self.number(token) for token in tokens(string)]
 
     def cut(self, strings: Sequence[str]) -> list[list[int]]:
-        """Token numbers of words, gaps or whole texts alike."""
+        """Return the token numbers of words, gaps or whole texts."""
         return [self.numbers(string) for string in strings]
 
     def encode(self, texts: Sequence[Fields]) -> list[list[int]]:
-        """Token numbers of finished texts, their fields joined by the separator."""
+        """Return the token numbers of finished texts, their fields joined by the separator."""
         return [self.numbers(BREAK.join(fields)) for fields in texts]
 
     def spell(self, number: int) -> tuple[int, ...]:
-        """The signs of one word. Character i of a word is sign i + 1."""
+        """Return the signs of one word. Character i of a word is sign i + 1."""
         if number in _OWN:
             return _OWN[number]
         get, word = self.sign.get, self.words[number]
         return (BEGIN, *(get(char, OTHER) for char in islice(word, self.most - 2)), END)
 
     def spelled(self, begin: int = 0) -> Spelled:
-        """The signs of all words from number `begin` on."""
+        """Return the signs of all words from number `begin` on."""
         out = np.full((len(self) - begin, self.most), NOTHING, np.int16)
         for line, number in zip(out, range(begin, len(self)), strict=True):
             signs = self.spell(number)

@@ -29,7 +29,7 @@ class WordPieces:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> WordPieces:
-        """Reads the layout off two words; the tokenizer's own padding and truncation are switched off in a copy."""
+        """Find the layout from the tokens of two words, by a copy without the tokenizer's padding and truncation."""
         from tokenizers import Tokenizer as Copy
 
         own = Copy.from_str(tokenizer.to_str())
@@ -55,19 +55,21 @@ class WordPieces:
             raise VictimError(f"{path} cannot be read as a tokenizer: {str(error).splitlines()[0][:160]}") from None
 
     def pieces(self, strings: list[str]) -> list[list[int]]:
-        """Tokens without special ones."""
+        """Return tokens without special ones."""
         return [found.ids for found in self.tokenizer.encode_batch(strings, add_special_tokens=False)]
 
     def rows(self, texts: Sequence[Fields], limit: int, *, left: bool = False) -> list[list[int]]:
-        """Whole rows with special tokens, cut to the limit as the tokenizer's library cuts them: special tokens stay,
-        and of a pair the longer field is cut first."""
+        """Return whole rows with special tokens, cut to the limit as the tokenizer's library cuts them.
+
+        Special tokens stay, and of a pair the longer field is cut first.
+        """
         if any(len(fields) > _FIELDS for fields in texts):
             return self.framed(texts, limit, left=left)
         found = self._cut_to(limit, left).encode_batch([fields if len(fields) > 1 else fields[0] for fields in texts])
         return [row.ids for row in found]
 
     def framed(self, texts: Sequence[Fields], limit: int, *, left: bool = False) -> list[list[int]]:
-        """The same of any number of fields, put together here: `head`, fields with `between`, `tail`."""
+        """Return such rows of any number of fields, built here: `head`, fields with `between`, `tail`."""
         flat = iter(self.pieces([value for fields in texts for value in fields]))
         frame = Frame(limit=limit, head=self.head, tail=self.tail, left=left)
         out = []
@@ -87,6 +89,6 @@ class WordPieces:
 
 
 def _find(row: list[int], part: list[int]) -> int:
-    """Where the part ends up last in the row; -1 if nowhere."""
+    """Return the last place of the part in the row; -1 if it does not occur."""
     starts = range(len(row) - len(part), -1, -1)
     return next((at for at in starts if row[at : at + len(part)] == part), -1)

@@ -60,7 +60,7 @@ def winners_alone(rows: Sequence[Mapping[str, Any]], *, name: str, label_names: 
 
 
 def _array(answer: Any, name: str) -> NDArray[Any]:
-    """Numbers or strings, of the kind that came."""
+    """Return the answer as an array of numbers or strings; raise on anything else."""
     if answer is None:
         raise _no_table(answer, name)
     try:
@@ -131,5 +131,5 @@ def _alone(name: str) -> str:
 
 
 def _written(name: str) -> str:
-    """The name, where it looks like what a user types; else the kind of thing that is typed."""
+    """Return the name, where a user could have typed it; else an example of what can be typed."""
     return name if ":" in name else "my_model:predict"

@@ -18,12 +18,12 @@ _CALLED = {Capability.CHARACTERS: "gradients"}  # where the attribute is not cal
 
 
 def is_victim(thing: Any) -> bool:
-    """Whether an object has what makes it a victim, if not all of it."""
+    """Return whether an object has the members that a victim needs at least."""
     return all(hasattr(thing, name) for name in NEEDED)
 
 
 def complete(thing: Any) -> Victim:
-    """The object itself where it has every member, else one around it that has."""
+    """Return the object itself where it has every member, else one around it that has."""
     if all(hasattr(thing, name) for name in MEMBERS):
         whole: Victim = thing
         return whole

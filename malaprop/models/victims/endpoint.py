@@ -45,7 +45,7 @@ _HINTS = {
 
 
 class RefusedError(VictimError):
-    """The server answered with a status that is no success."""
+    """The server answered with an error status."""
 
     def __init__(self, reason: str, status: int) -> None:
         super().__init__(reason)
@@ -53,7 +53,7 @@ class RefusedError(VictimError):
 
 
 class _Again(Exception):  # noqa: N818 - a reason to try again
-    """What went wrong this time may go well the next; `wait` is the least pause, in seconds.
+    """A failure that another try may cure; `wait` is the least pause, in seconds.
 
     Without a status the server was not reached at all.
     """
@@ -64,7 +64,7 @@ class _Again(Exception):  # noqa: N818 - a reason to try again
 
 
 def split_address(url: str, key_env: str = KEY_ENV) -> SplitResult:
-    """The parts of an address that holds no secret: it is written into records, so one that does is refused."""
+    """Return the parts of an address; raise where it holds a secret, as records would show it."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -81,7 +81,7 @@ def split_address(url: str, key_env: str = KEY_ENV) -> SplitResult:
 
 
 def in_line(data: bytes, most: int = 120, secrets: Sequence[str] = ()) -> str:
-    """The beginning of an answer as a message can show it: its title where it is HTML, and no secret."""
+    """Return the beginning of an answer as a message can show it: its title where it is HTML, and no secret."""
     text = data[:4096].decode("utf-8", "replace")
     if is_html(data):
         title = re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S)
@@ -136,12 +136,12 @@ class Endpoint:
 
     @property
     def exposed(self) -> bool:
-        """Whether a key would travel over the net unencrypted."""
+        """Return whether a key would travel over the net unencrypted."""
         here = self._parts.hostname in ("localhost", "::1") or str(self._parts.hostname).startswith("127.")
         return self._parts.scheme == "http" and not here and bool(os.environ.get(self.key_env, "").strip())
 
     def key(self) -> str:
-        """The key, read anew for each call; empty where the usual variable is not set."""
+        """Return the key, read again for each call; empty where the usual variable is not set."""
         key = os.environ.get(self.key_env, "").strip()
         if not key and self.key_env not in (KEY_ENV, OPENAI_KEY_ENV):
             raise SettingError(f"the environment variable {self.key_env} should hold the key, but is not set")
@@ -151,16 +151,16 @@ class Endpoint:
 
     @contextmanager
     def probing(self) -> Iterator[None]:
-        """Within, requests together end after `timeout` seconds, and each is tried again but once."""
+        """Within the block, all requests together end after `timeout` seconds, and each is tried again at most once."""
         self._until = monotonic() + self.timeout
         try:
             yield
         finally:
             self._until = None
 
-    def post(self, value: Any, fare: CallCost | None = None) -> Any:
-        """What the server answers, read as JSON. The fare counts each request that leaves; who calls settles it."""
-        fare = CallCost(RequestMeter()) if fare is None else fare
+    def post(self, value: Any, cost: CallCost | None = None) -> Any:
+        """Return the server's answer, read as JSON; `cost` counts each request sent, and the caller settles it."""
+        cost = CallCost(RequestMeter()) if cost is None else cost
         body, key = json.dumps(value).encode(), self.key()
         since, reason = self._last
         if self._lost >= _PATIENCE and monotonic() - since < _REST:
@@ -168,10 +168,10 @@ class Endpoint:
         for attempt in range(self.retries + 1):
             try:
                 with self._throttle.turn():
-                    sent = self._send(body, key, fare)
+                    sent = self._send(body, key, cost)
                 answer = self._read_answer(*sent, key)
             except _Again as again:
-                fare.lose(again.status)
+                cost.lose(again.status)
                 if again.status == 429 or (again.status == 503 and again.wait):
                     self._throttle.fall(min(_LONGEST, max(again.wait, self.pause)))
                 doubled = self.pause * 2**attempt * uniform(0.75, 1.25)
@@ -180,7 +180,7 @@ class Endpoint:
                     raise self._given_up(again, attempt + 1) from None
                 sleep(wait)
             except VictimError as error:  # it answers, if badly
-                fare.lose(getattr(error, "status", None))
+                cost.lose(getattr(error, "status", None))
                 self._lost, self._out_of_reach = 0, False
                 raise
             else:
@@ -190,13 +190,13 @@ class Endpoint:
         raise AssertionError("the last attempt returns or raises")
 
     def _worth_another(self, again: _Again, attempt: int, wait: float) -> bool:
-        """Whether a request that failed is sent again after this pause."""
+        """Return whether to send a failed request again after this pause."""
         if self._until is None:
             return not (self._out_of_reach and again.status is None)
         return attempt == 0 and monotonic() + wait < self._until
 
     def _time_left(self) -> float:
-        """The seconds that a connection or an answer may take."""
+        """Return the seconds that a connection or an answer may take."""
         left = self.timeout if self._until is None else min(self.timeout, self._until - monotonic())
         return max(left, 0.001)  # a socket without time would not wait at all, which is another mode
 
@@ -207,15 +207,15 @@ class Endpoint:
         self._out_of_reach = again.status is None
         return VictimError(reason) if again.status is None else RefusedError(reason, again.status)
 
-    def _send(self, body: bytes, key: str, fare: CallCost) -> tuple[int, str, bytes]:
-        """Status, Retry-After and body of the answer."""
+    def _send(self, body: bytes, key: str, cost: CallCost) -> tuple[int, str, bytes]:
+        """Send the request, follow redirects, and return status, Retry-After and body of the answer."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "malaprop"}
         if key:
             headers["Authorization"] = f"Bearer {key}"
         parts = self._parts
         for _ in range(_HOPS):
             target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{parts.query}" if parts.query else "")
-            status, response, data = self._exchange(target, body, headers, fare)
+            status, response, data = self._exchange(target, body, headers, cost)
             location = response.getheader("Location")
             if status not in _REDIRECTS or location is None:
                 return status, response.getheader("Retry-After", ""), data
@@ -223,7 +223,7 @@ class Endpoint:
         raise VictimError(f"{self.shown} redirects more than {_HOPS} times; give the address it should end at")
 
     def _follow(self, here: SplitResult, location: str, status: int, key: str) -> SplitResult:
-        """Where a redirect leads, on the same host alone."""
+        """Return the address of a redirect; raise where it leads to another host."""
         try:
             there = urlsplit(urljoin(here.geturl(), location))
         except ValueError:
@@ -237,20 +237,20 @@ class Endpoint:
         return there
 
     def _exchange(
-        self, target: str, body: bytes, headers: dict[str, str], fare: CallCost
+        self, target: str, body: bytes, headers: dict[str, str], cost: CallCost
     ) -> tuple[int, HTTPResponse, bytes]:
         if (kept := self._taken()) is not None:
             try:
-                return self._on(kept, target, body, headers, fare)
+                return self._on(kept, target, body, headers, cost)
             except (ConnectionError, HTTPException):
                 pass  # the server had closed it meanwhile, which is no fault of this call
         try:
-            return self._on(self._opened(), target, body, headers, fare)
+            return self._on(self._opened(), target, body, headers, cost)
         except (ConnectionError, HTTPException):
             raise _Again("closes the connection without an answer") from None
 
     def _on(
-        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str], fare: CallCost
+        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str], cost: CallCost
     ) -> tuple[int, HTTPResponse, bytes]:
         done = False
         line.timeout = self._time_left()
@@ -259,7 +259,7 @@ class Endpoint:
         try:
             if line.sock is None:
                 line.connect()  # what reaches nobody costs nothing
-            fare.send()
+            cost.send()
             line.request("POST", target, body, headers)
             if _QUICK is not None:  # holds for one answer
                 line.sock.setsockopt(socket.IPPROTO_TCP, _QUICK, 1)
@@ -287,7 +287,7 @@ class Endpoint:
                 line.close()
 
     def _taken(self) -> HTTPConnection | None:
-        """A kept connection that the server has not closed meanwhile: what is sent into a closed one is no request."""
+        """Take a kept connection that the server has not closed: a request sent into a closed one is lost."""
         while True:
             try:
                 line = self._idle.pop()
@@ -304,7 +304,7 @@ class Endpoint:
         return HTTPConnection(host, port, timeout=self.timeout)
 
     def _read(self, response: HTTPResponse) -> bytes:
-        """The whole body; a server that sends it drop by drop must be done in time too."""
+        """Return the whole body; raise where it comes too slowly, even drop by drop, or is too large."""
         end, parts, size = monotonic() + self._time_left(), [], 0
         while part := response.read1(1 << 16):
             parts.append(part)
@@ -319,7 +319,7 @@ class Endpoint:
         return b"".join(parts)
 
     def _read_answer(self, status: int, wish: str, data: bytes, key: str) -> Any:
-        """The value in an answer, or the error that it is; without the key, wherever the server repeats it."""
+        """Return the value in an answer, or raise the error that it is, without any key that the server repeats."""
         if not 200 <= status < 300:
             said = in_line(data, secrets=[key])
             line = f"answered {status} {responses.get(status, '')}".rstrip() + (f" ({said})" if said else "")
@@ -339,18 +339,18 @@ class Endpoint:
             ) from None
 
     def close(self) -> None:
-        """Lets the kept connections go; the next call opens new ones."""
+        """Close the kept connections; the next call opens new ones."""
         _let_go(self._idle)
 
 
 def _ends_early(error: json.JSONDecodeError) -> bool:
-    """Whether JSON that began well was cut: nothing is wrong with it but that it ends."""
+    """Return whether JSON began well and was cut: its only fault is that it ends."""
     begins, rest = error.doc.lstrip()[:1] in ("{", "["), error.doc[error.pos :].strip()
     return begins and (error.msg.startswith("Unterminated string") or bool(_PART.fullmatch(rest)))
 
 
 def _is_readable(sock: socket.socket) -> bool:
-    """Whether a connection on which nothing was asked has something to read: its end, as a rule.
+    """Return whether an idle connection has something to read, as a rule its end.
 
     TLS brings tickets meanwhile, so of it nothing is known.
     """

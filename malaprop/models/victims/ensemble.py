@@ -1,4 +1,4 @@
-"""Ensemble: the mean of several victims, asked as one."""
+"""Ensemble: the mean of several victims, as one victim."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def log_probabilities(scores: Floats) -> NDArray[np.float64]:
-    """Log-probabilities [text, label] of a victim's answers.
+    """Return the log-probabilities [text, label] of a victim's answers.
 
     A row without a negative that sums to one holds probabilities; any other holds scores, which a softmax makes ones.
     """
@@ -56,8 +56,9 @@ class _Joint:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Ensemble:
-    """Mean over members of equal labels, matched by name where members have the same names in another order; each is
-    asked by its own road on the same pool.
+    """The mean over members of equal labels, matched by name where members have the same names in another order.
+
+    Each member scores the same pool by its own fast path.
 
     how="logits" averages log-probabilities and takes a softmax. Logits differ from log-probabilities by a number that
     is the same for all labels of a text, which the softmax takes out: so this is the mean of logits where members have
@@ -92,7 +93,7 @@ class Ensemble:
 
     @property
     def precision(self) -> str:
-        """What all members compute in, `mixed` where they differ."""
+        """Return the precision of all members, `mixed` where they differ."""
         kinds = {member.precision for member in self.members}
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
@@ -111,7 +112,7 @@ class Ensemble:
 
     @property
     def pays(self) -> bool:
-        """Whether members count requests themselves; what the others are asked then counts as nothing."""
+        """Return whether members charge requests themselves; queries to the other members then cost nothing."""
         return any(isinstance(member, SelfCharging) and member.pays for member in self.members)
 
     @property
@@ -127,12 +128,12 @@ class Ensemble:
 
     @property
     def unknown(self) -> str:
-        """The first member's."""
+        """Return the first member's unknown token."""
         return self.members[0].unknown
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """As given; else the members' names, where they agree, in the order of the first that has any."""
+        """Return the names given; else the members', where they agree, in the order of the first that has any."""
         if self.names:
             return self.names
         known = [member.label_names for member in self.members if member.label_names]
@@ -140,12 +141,12 @@ class Ensemble:
 
     @property
     def rounding(self) -> float:
-        """The largest of the members': a mean is no further off than the worst of them."""
+        """Return the members' largest rounding: a mean is no further off than the worst of them."""
         return max(member.rounding for member in self.members)
 
     @property
     def device(self) -> str:
-        """The first member's."""
+        """Return the first member's device."""
         return self.members[0].device
 
     @property
@@ -182,7 +183,7 @@ class Ensemble:
             )
 
     def _turns(self) -> list[list[int] | None]:
-        """For each member its columns in the order given, or of the first of the same names; None where they are so."""
+        """Return for each member the columns that give the common order of labels; None where they have it."""
         first = {_folded(self.names): list(map(str.casefold, self.names))}
         out: list[list[int] | None] = []
         for member in self.members:
@@ -210,7 +211,7 @@ def _made(members: tuple[Victim, ...], how: Literal["logits", "probabilities"], 
 
 
 def member_specs(spec: str) -> list[str]:
-    """The members named in `ensemble:A+B+C`."""
+    """Return the members named in `ensemble:A+B+C`."""
     names = [name.strip() for name in spec.removeprefix(PREFIX).split("+")]
     if not all(names):
         raise SettingError(f"an ensemble is written ensemble:A+B+C, got {spec!r}")

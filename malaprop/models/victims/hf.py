@@ -50,7 +50,7 @@ def load_transformers(
     limit: int | None = None,
     fingerprint: str = "",
 ) -> TokenVictim | StringVictim:
-    """A sequence classifier from a local folder or a hub name; no code that comes with it is run.
+    """Load a sequence classifier from a local folder or a hub name; run no code that comes with it.
 
     A checkpoint of ours has a fingerprint of its own, and the limit that its card states.
     """
@@ -81,7 +81,7 @@ def wrap_transformers(
     fingerprint: str = "",
     label: str | None = None,
 ) -> TokenVictim | StringVictim:
-    """A loaded classifier, held against its own tokenizer and asked alone and in company before it is trusted."""
+    """Wrap a loaded classifier, after trials of its tokenizer and of its answers to texts alone and in batches."""
     name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
     where = torch.device(device or model.device)
     model = model.eval().to(where)
@@ -99,8 +99,8 @@ def wrap_transformers(
             raise SettingError(f"{name} {how}; use --precision fp32 or auto")
         return _by_strings(model, tokenizer, where, name, most, fingerprint, pieces)
     frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=tokenizer.truncation_side == "left")
-    road = _road(model, tokenizer, pieces, frame, where)
-    if precision == "auto" and given == "int8" and not road.nears(given):
+    choice = _choose_scorer(model, tokenizer, pieces, frame, where)
+    if precision == "auto" and given == "int8" and not choice.nears(given):
         given = "fp32"
     about: dict[str, Any] = {
         "name": name,
@@ -122,45 +122,45 @@ def wrap_transformers(
         head=frame.head,
         tail=frame.tail,
         left=frame.left,
-        forward=road.forward,
-        scorer=road.scorer(given),
-        pad=road.pad,
-        masks=road.masks,
-        bounds=road.bounds,
+        forward=choice.forward,
+        scorer=choice.scorer(given),
+        pad=choice.pad,
+        masks=choice.masks,
+        bounds=choice.bounds,
         **about,
-        **_shown(road, ByOffsets(tokenizer=pieces, frame=frame), tokenizer, number),
+        **_shown(choice, ByOffsets(tokenizer=pieces, frame=frame), tokenizer, number),
     )
 
 
 def _settle_precision(model: Any, name: str, asked: str, where: torch.device, *, number: bool) -> str:
-    """What a model computes in; one that gives a number does so in fp32."""
+    """Return the precision of a model; a model that gives a number computes in fp32."""
     if number and asked in ("bf16", "int8"):
         raise SettingError(f"{name} gives a number, which is computed in fp32; use --precision fp32 or auto")
     wide = int(getattr(model.config, "hidden_size", 0) or 0)
     return "fp32" if number else resolve(asked, where, width=wide)
 
 
-def _road(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: torch.device) -> ScorerChoice:
-    """Asks the model alone and in company."""
+def _choose_scorer(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: torch.device) -> ScorerChoice:
+    """Try the model on texts alone and in batches, and return the choice of its scorer."""
     pad = _padding(model, tokenizer)
     separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
     rows = pieces.rows([(text,) for text in TEXTS], frame.limit, left=frame.left)
-    road = ScorerChoice(model=model, separator=separator, pad=pad, limit=frame.limit, rows=rows)
-    company = Company(road.forward, rows, pad, where)
+    choice = ScorerChoice(model=model, separator=separator, pad=pad, limit=frame.limit, rows=rows)
+    company = Company(choice.forward, rows, pad, where)
     masks = company.padding_is_masked()
-    return replace(road, masks=masks, independent=masks or company.rows_are_independent())
+    return replace(choice, masks=masks, independent=masks or company.rows_are_independent())
 
 
-def _shown(road: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[str, Any]:
+def _shown(choice: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[str, Any]:
     """Return what the victim shows beside answers (gradients, attention, ...), by the field names of `TokenVictim`."""
-    model, where, separator = road.model, road.model.device, road.separator
+    model, where, separator = choice.model, choice.model.device, choice.separator
     embedding, last = embedding_of(model), last_linear(model)
     assert embedding is not None, "or it is asked by whole texts"
     places: dict[str, Any] = {"layout": layout, "device": where}
-    padding: dict[str, Any] = {"pad": road.pad, "masks": road.masks}
+    padding: dict[str, Any] = {"pad": choice.pad, "masks": choice.masks}
     gradients = TokenGradients(
         module=model,
-        forward=road.forward,
+        forward=choice.forward,
         embedding=embedding,
         unknown=tokenizer.unk_token_id,
         **places,
@@ -171,14 +171,14 @@ def _shown(road: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool) 
         "gradients": None if number else gradients,
         "attention": WordAttention(weigh=weigh, first=bool(layout.frame.head), **places, **padding),
         "states": WordStates(read=read, first=partial(read_first_layer, model), **places),
-        "pooled": None if last is None or number else read_by(last, road.forward),
+        "pooled": None if last is None or number else read_by(last, choice.forward),
         "readout": None if number else last,
         "padding": None if number else ZeroWords.like(gradients, int(model.config.num_labels)),
     }
 
 
 def _as_one_answer(model: Any, label: str | None, name: str) -> Any:
-    """A model that gives every label by itself as a classifier of sets of labels, or of one label, yes or no."""
+    """Fold a multi-label model to one answer a text: sets of labels, or one label, yes or no; others stay."""
     if not is_multi_label(model.config) or int(model.config.num_labels) < 2:
         if label is not None:
             raise SettingError(f"{name} gives one label a text; #label= is for models that give several")
@@ -204,7 +204,7 @@ def _pieces(model: Any, tokenizer: Any, limit: int) -> WordPieces | str:
 
 
 def _padding(model: Any, tokenizer: Any) -> int:
-    """The model's own token first: some look for it to find where a text ends."""
+    """Return the padding token, the model's own first: some models find the end of a text by it."""
     stated = (getattr(model.config, "pad_token_id", None), tokenizer.pad_token_id, 0)
     return next(int(token) for token in stated if token is not None)
 
@@ -212,7 +212,7 @@ def _padding(model: Any, tokenizer: Any) -> int:
 def _by_strings(
     model: Any, tokenizer: Any, where: torch.device, name: str, limit: int, fingerprint: str, reason: str
 ) -> StringVictim:
-    """For tokenizers that only read whole texts; texts of other lengths are kept apart where padding would show."""
+    """Wrap a model whose tokenizer only reads whole texts; where padding shows, a batch has one length."""
 
     number = int(model.config.num_labels) == 1
 
@@ -258,21 +258,21 @@ def _by_strings(
 
 
 def _label_names(model: Any) -> tuple[str, ...]:
-    """Names of the labels by number; none where the library made them up (LABEL_0, LABEL_1, ...)."""
+    """Return the names of the labels by number; none where the library invented them (LABEL_0, LABEL_1, ...)."""
     table = getattr(model.config, "id2label", None) or {}
     names = tuple(str(table.get(i, "")) for i in range(int(model.config.num_labels)))
     return () if any(not name or name.startswith("LABEL_") for name in names) else names
 
 
 def has_segments(model: Any, tokenizer: Any) -> bool:
-    """Whether the library itself would tell the model which field a token is of."""
+    """Return whether the library itself would tell the model which field a token belongs to."""
     takes = "token_type_ids" in inspect.signature(model.forward).parameters
     gives = "token_type_ids" in tokenizer.model_input_names
     return takes and gives and int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
 
 
 def places(model: Any, tokenizer: Any) -> int:
-    """The smaller of what the tokenizer states and what the model has places for; no number or -1 states nothing."""
+    """Return the smaller limit of tokenizer and model, in tokens; no number or -1 sets no limit."""
     stated, places = (
         int(number) if number is not None and number > 0 else MOST
         for number in (tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None))

@@ -1,4 +1,4 @@
-"""HttpVictim: a model behind an address, asked with JSON over POST. The protocol is in docs/victims.md."""
+"""HttpVictim: a model behind an address, which answers JSON over POST. The protocol is in docs/victims.md."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class HttpVictim(RemoteVictim):
     _one: StringVictim = field(init=False, repr=False)  # one request
     _all: StringVictim = field(init=False, repr=False)  # a round
     _names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels seen, in order
-    _told: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels known before the work begins
-    _crew: RequestPool = field(init=False, repr=False)
-    _toll: RequestMeter = field(default_factory=RequestMeter, init=False, repr=False)
+    _known_names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels known before the work begins
+    _requests: RequestPool = field(init=False, repr=False)
+    _request_meter: RequestMeter = field(default_factory=RequestMeter, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.concurrency < 1:
@@ -71,28 +71,28 @@ class HttpVictim(RemoteVictim):
         )  # fmt: skip
         batch = 1 if self.singly else self.batch
         self.name, self._names = self._endpoint.shown, tuple(self.order)
-        self._told = self._names
+        self._known_names = self._names
         whole = "\x1f".join(("http", self.name, self.version, *self.order))
         self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
         self._one = StringVictim(call=self._request, name=self.name, batch=batch, say=self.say, label_names=self._names)
-        self._crew = RequestPool(
+        self._requests = RequestPool(
             ask=self._one.predict,
             begun=lambda: self.labels is not None,
             batch=batch,
             concurrency=self.concurrency,
         )
-        self._all = StringVictim(call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62)
+        self._all = StringVictim(call=partial(self._requests.answer, keep=True), name=self.name, batch=1 << 62)
         if self._endpoint.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """Return the names in `order`, or those of the answer to `probe`: they must not change during an attack."""
-        return self._told
+        return self._known_names
 
     @property
     def singly(self) -> bool:
-        """Whether a request holds one text."""
+        """Return whether a request holds one text."""
         return self.send_as == "text"
 
     def assume(self, names: Sequence[str]) -> None:
@@ -100,14 +100,14 @@ class HttpVictim(RemoteVictim):
         self._one.assumed = tuple(names)
 
     def probe(self) -> None:
-        """One request with one word: raises, with the reason, if nothing there can answer. Its answer is not judged.
+        """Send one request with one word; raise, with the reason, if nothing there can answer. Scores are not judged.
 
         A server that names its labels tells them so before the work begins; one that wants pairs is asked once more.
         All of it takes no longer than `timeout`.
         """
         with self._endpoint.probing():
             try:
-                self._hear(self._send(["a"]))
+                self._learn_names(self._send(["a"]))
             except RefusedError as refused:
                 if refused.status not in (400, 422, 500):  # which it may answer because it wants pairs
                     raise
@@ -115,7 +115,7 @@ class HttpVictim(RemoteVictim):
 
     def _probe_with_a_pair(self, refused: RefusedError) -> None:
         try:
-            self._hear(self._send([("a", "a")]))
+            self._learn_names(self._send([("a", "a")]))
         except RefusedError as again:
             if refused.status == again.status == 500:
                 raise RefusedError(f"{refused}, and again for a pair; {self._describe_request()}", 500) from None
@@ -129,11 +129,11 @@ class HttpVictim(RemoteVictim):
         single = "" if self.singly else ", #send_as=text sends one text a request"
         return f"it was sent {{{json.dumps(self.send_as)}: {sent}}}: check what it expects ({others}{single})"
 
-    def _hear(self, answer: Any) -> None:
+    def _learn_names(self, answer: Any) -> None:
         with suppress(VictimError):
             self._rows(answer, 1)
             if not any(name.startswith("LABEL_") for name in self._names):  # which a library makes up
-                self._told = self._names
+                self._known_names = self._names
 
     def close(self) -> None:
         self._endpoint.close()
@@ -142,19 +142,19 @@ class HttpVictim(RemoteVictim):
         return self._rows(self._send(texts), len(texts))
 
     def _send(self, texts: Sequence[str] | Sequence[Fields]) -> Any:
-        """What the server answers to these texts; its answer to a single one as if it had been sent a list.
+        """Return the server's answer to these texts; an answer to a single one as if it had been sent a list.
 
         Each text of a request counts, and tokens are guessed where anybody wants to know them.
         """
         whole = [text if isinstance(text, str) else list(text) for text in texts]
-        guess = sum(estimate_tokens(len("".join(text))) for text in texts) if self._toll.counts_tokens else 0
-        fare = CallCost(self._toll, len(whole), (guess, 0))
-        answer = self._endpoint.post({self.send_as: whole[0] if self.singly else whole}, fare)
-        fare.settle()
+        guess = sum(estimate_tokens(len("".join(text))) for text in texts) if self._request_meter.counts_tokens else 0
+        cost = CallCost(self._request_meter, len(whole), (guess, 0))
+        answer = self._endpoint.post({self.send_as: whole[0] if self.singly else whole}, cost)
+        cost.settle()
         return _in_list(answer) if self.singly else answer
 
     def _rows(self, answer: Any, count: int) -> Any:
-        """A table of scores from any of the answers that the protocol knows; checked further by StringVictim."""
+        """Return the table of scores in any answer that the protocol knows; StringVictim checks it further."""
         if isinstance(answer, Mapping):
             found = next((name for name in _TABLES if name in answer), None)
             if found is None:
@@ -173,14 +173,14 @@ class HttpVictim(RemoteVictim):
         return answer
 
     def _fill(self, rows: Sequence[Any]) -> Floats:
-        """Scores from the label that wins and its score alone, for servers that do not tell all (top_k=None)."""
+        """Return full scores from the winning label and its score alone, for servers that give one (no top_k=None)."""
         found = winners_alone(rows, name=self.name, label_names=self._names or self._one.assumed)
         if found.note:
             self._one.note(found.note)
         return found.scores
 
     def _ordered(self, row: Any) -> list[Any]:
-        """Scores of named labels in the order of the labels."""
+        """Return the scores of named labels in the order of the labels."""
         try:
             scores = {str(entry["label"]): entry["score"] for entry in row}
         except (TypeError, KeyError):
@@ -196,7 +196,7 @@ class HttpVictim(RemoteVictim):
 
 
 def _in_list(answer: Any) -> Any:
-    """An answer to one text as that to a list of one."""
+    """Turn an answer to one text into that to a list of one."""
     if isinstance(answer, Mapping):
         if "label" in answer and "score" in answer:
             return [answer]
@@ -208,6 +208,6 @@ def _in_list(answer: Any) -> Any:
 
 
 def _place(label: str) -> tuple[str, int, str]:
-    """Where a label is sorted: LABEL_2 before LABEL_10, other names by name."""
+    """Return a sort key for a label: LABEL_2 before LABEL_10, other names by name."""
     numbered = _NUMBERED.fullmatch(label)
     return (numbered[1], int(numbered[2]), "") if numbered else (label.casefold(), -1, label)

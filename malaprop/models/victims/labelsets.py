@@ -26,7 +26,7 @@ NONE = "none"  # the set without labels
 
 
 class LabelView(NamedTuple):
-    """What a multi-label model is asked for: `names` of the answers, and which labels each holds [answer, label]."""
+    """The answers expected of a multi-label model: their `names`, and which labels each holds [answer, label]."""
 
     names: tuple[str, ...]
     holds: Floats
@@ -37,7 +37,7 @@ def is_multi_label(config: Any) -> bool:
 
 
 def view_of(labels: Sequence[str], chosen: str | None, model: str) -> LabelView:
-    """All sets of the labels, or one label against its absence."""
+    """Return the view of all sets of the labels, or of one label against its absence."""
     if chosen is not None:
         places = {name.casefold(): place for place, name in enumerate(labels)}
         if chosen.casefold() not in places:
@@ -57,12 +57,12 @@ def view_of(labels: Sequence[str], chosen: str | None, model: str) -> LabelView:
 
 
 def set_name(labels: Sequence[str]) -> str:
-    """A set as it is written in data: its labels in the order of the alphabet, with + between them."""
+    """Return a set's name as data write it: its labels in the order of the alphabet, with + between them."""
     return "+".join(sorted(labels)) or NONE
 
 
 def joint(probabilities: Floats, view: LabelView) -> Floats:
-    """The probabilities of a view's answers [text, answer] from those of single labels [text, label]."""
+    """Return the probabilities of a view's answers [text, answer] from those of single labels [text, label]."""
     sure = np.clip(np.asarray(probabilities, np.float64), 1e-7, 1 - 1e-7)
     logits = np.log(sure / (1 - sure)) @ view.holds.T.astype(np.float64)
     raised = np.exp(logits - logits.max(1, keepdims=True))
@@ -70,7 +70,7 @@ def joint(probabilities: Floats, view: LabelView) -> Floats:
 
 
 def by_sets(call: Callable[..., Any], labels: Sequence[str], name: str) -> tuple[Callable[..., Any], LabelView]:
-    """A function of texts that gives a probability for each label, as one that gives a probability for each set."""
+    """Turn a function that gives a probability for each label into one that gives one for each set of labels."""
     view = view_of(labels, None, name)
 
     def scores(*columns: Any) -> Floats:
@@ -83,7 +83,7 @@ def by_sets(call: Callable[..., Any], labels: Sequence[str], name: str) -> tuple
 
 
 def fold(model: Any, view: LabelView, name: str) -> Any:
-    """The model with the view in its last layer; the one given stays as it is, and shares all other weights."""
+    """Return the model with the view in its last layer; the original stays and shares all other weights."""
     last = _last(model)
     place = next((place for place, part in model.named_modules() if part is last), None)
     if last is None or place is None:
@@ -112,7 +112,7 @@ def _last(model: Any) -> nn.Linear | None:
 
 
 def _put(module: Any, path: list[str], layer: nn.Module) -> Any:
-    """A copy of the module with another part at the path; all parts beside it are shared."""
+    """Copy the module with another part at the path; all parts beside it are shared."""
     made = copy(module)
     made._modules = dict(module._modules)
     made._modules[path[0]] = layer if len(path) == 1 else _put(module._modules[path[0]], path[1:], layer)
@@ -121,7 +121,7 @@ def _put(module: Any, path: list[str], layer: nn.Module) -> Any:
 
 @torch.inference_mode()
 def _compare(model: Any, made: Any, holds: torch.Tensor, name: str) -> None:
-    """Refuses a model whose answers are not those of its last layer."""
+    """Raise on a model whose answers are not those of its last layer."""
     ids = torch.arange(3, 9, device=model.device)[None] % int(model.config.vocab_size)
     was = model.training
     model.eval(), made.eval()

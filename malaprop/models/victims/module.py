@@ -29,7 +29,7 @@ _EDGE = 1e-7  # of probabilities that are rounded to 0 or 1
 
 
 class _Watch(TorchFunctionMode):
-    """Keeps what sigmoids give, also in another shape."""
+    """Records what sigmoids return, also in another shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,14 +47,14 @@ class _Watch(TorchFunctionMode):
 
 
 def ends_in_sigmoid(run: Callable[[], Any]) -> bool:
-    """Whether what a call gives comes straight from a sigmoid."""
+    """Return whether the result of a call comes straight from a sigmoid."""
     with _Watch() as watch:
         answer = run()
     return any(answer is one for one in watch.given)
 
 
 def two_labels(forward: Forward, *, probability: bool) -> Forward:
-    """Logits of two labels from a forward pass that gives one number a text, for the second of them."""
+    """Return a forward with logits of two labels, from one that gives one number a text, for the second label."""
 
     def both(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch 2"]:
         one = forward(ids, lengths).reshape(-1, 1)
@@ -84,9 +84,11 @@ def wrap_module(  # noqa: PLR0913 - users set them by name
     unknown: str = "[UNK]",
     fingerprint: str | None = None,
 ) -> TokenVictim | StringVictim:
-    """`tokenize` gives the ids of each string, without special tokens; `head`, `tail` and, between fields, `separator`
-    are set around them. The module gives logits [batch, label], or an object that has them as `logits`. One output is
-    the logit of the second of two labels, or its probability where the network ends in a sigmoid.
+    """Wrap a torch module and its tokenizer as a victim.
+
+    `tokenize` gives the ids of each string, without special tokens; `head`, `tail` and, between fields, `separator`
+    are set around them. The module gives logits [batch, label], or an object that has them as `logits`. One output
+    is the logit of the second of two labels, or its probability where the network ends in a sigmoid.
 
     With `masks` it is called with ids and a mask [batch, token] (1 where there is a token), and promises that padding
     changes no score. Otherwise it is called with ids alone, in batches of one length. It is put in evaluation mode; the
@@ -131,7 +133,7 @@ def wrap_module(  # noqa: PLR0913 - users set them by name
 
 
 def _keep_spaces(victim: TokenVictim, cut: Cut) -> TokenVictim | StringVictim:
-    """The victim as it is; by whole texts alone where its tokenizer makes tokens of spaces."""
+    """Return the victim, or one that reads whole texts where its tokenizer makes tokens of spaces."""
     blank = next((string for string, row in zip(_BLANK, cut([*_BLANK]), strict=True) if row), None)
     if blank is None:
         return victim
@@ -145,7 +147,7 @@ def _counted(tables: int) -> str:
 
 
 def _by_strings(victim: TokenVictim, reason: str) -> StringVictim:
-    """Whole texts alone: a deleted word takes its space along, which tokens of single words would keep."""
+    """Wrap the victim to read whole texts: a deleted word takes its space along, which words' tokens keep."""
 
     def scores(texts: Sequence[str] | Sequence[tuple[str, ...]]) -> Any:
         return victim.predict([(text,) if isinstance(text, str) else text for text in texts])
@@ -197,7 +199,7 @@ def _cutter(tokenize: Tokenize, name: str) -> Cut:
 
 @torch.inference_mode()
 def _outputs(name: str, row: list[int], forward: Forward, device: torch.device) -> tuple[int, bool]:
-    """How many outputs it has, from its answer to one short text, and whether they come from a sigmoid."""
+    """Return how many outputs the module has for one short text, and whether they come from a sigmoid."""
     found: list[Any] = []
 
     def read() -> Any:
@@ -218,7 +220,7 @@ def _outputs(name: str, row: list[int], forward: Forward, device: torch.device) 
 
 @contextmanager
 def _watched(module: nn.Module, row: list[int]) -> Iterator[list[nn.Embedding]]:
-    """The tables of vectors that a reading of this row looks its tokens up in."""
+    """Collect the embedding tables that a pass over this row looks its tokens up in."""
     seen: list[nn.Embedding] = []
 
     def watch(table: nn.Module, given: tuple[Any, ...]) -> None:
@@ -235,7 +237,7 @@ def _watched(module: nn.Module, row: list[int]) -> Iterator[list[nn.Embedding]]:
 
 
 def _fingerprint(module: nn.Module, cut: Cut) -> str:
-    """Sixteen hex digits of the weights and of how a sample is cut."""
+    """Return sixteen hex digits of the weights and of how a sample is cut."""
     digest = sha256(repr((type(module).__qualname__, cut([_SAMPLE]))).encode())
     for key, tensor in module.state_dict().items():
         digest.update(f"{key}:{tuple(tensor.shape)}:{tensor.dtype}:".encode())

@@ -51,7 +51,7 @@ def load_onnx(
     say: Callable[[str], None] | None = None,
     label: str | None = None,
 ) -> TokenVictim:
-    """A classifier in an .onnx file, with tokenizer.json beside it or in one folder beside it.
+    """Load a classifier in an .onnx file, with tokenizer.json beside it or in one folder beside it.
 
     Names of labels and the longest text come from config.json and tokenizer_config.json, where there are any, else from
     the model itself: names from its metadata, and the longest text by trying. The file's own numbers are used, whatever
@@ -99,7 +99,7 @@ def load_onnx(
 
 
 def onnx_in(folder: Path) -> Path | None:
-    """The ONNX file of a folder that holds one and no weights of another kind."""
+    """Return the ONNX file of a folder without weights of another kind; None where there is no such file."""
     found = sorted(folder.glob("*.onnx")) or sorted((folder / "onnx").glob("*.onnx"))
     others = [*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("*.safetensors.index.json")]
     if not found or others:
@@ -111,7 +111,7 @@ def onnx_in(folder: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """What a model takes and gives: names and types of its inputs by their meaning, and fixed sizes (None: any)."""
+    """The inputs and outputs of a model: names and types by their meaning, and fixed sizes (None: any)."""
 
     inputs: Mapping[str, tuple[str, Any]]
     output: str
@@ -142,7 +142,7 @@ class Network:
     view: Floats | None = None  # which labels each answer holds, of a model that gives every label by itself
 
     def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
-        """Logits, or logarithms of the probabilities."""
+        """Return logits, or logarithms of the probabilities."""
         answers = self.answers(ids.numpy(), lengths.numpy())
         if self.view is not None:
             sure = np.clip(answers, 1e-7, 1 - 1e-7)
@@ -247,7 +247,7 @@ def _graph(session: Any, path: Path, pieces: WordPieces) -> Graph:
 
 
 def _shown(one: Any) -> str:
-    """The type and shape of an input or output, as a message has it; a size that may be any is a ?."""
+    """Return the type and shape of an input or output for a message, with ? for a size that may be any."""
     sizes = " x ".join(str(size) if isinstance(size, int) else "?" for size in one.shape)
     return f"{one.type}{f', {sizes}' if sizes else ''}"
 
@@ -268,7 +268,7 @@ def _output(session: Any, path: Path) -> str:
 
 
 def _longest_read(network: Network, pieces: WordPieces, most: int) -> int:
-    """The most tokens, up to `most`, that the model can read, which is where its table of places ends."""
+    """Return the most tokens, up to `most`, that the model can read: its table of places ends there."""
 
     def reads(length: int) -> bool:
         row = np.asarray(pieces.rows([(TEXTS[-1] * (1 + length // 16),)], length), np.int64)
@@ -288,8 +288,10 @@ def _longest_read(network: Network, pieces: WordPieces, most: int) -> int:
 
 
 def _probe(network: Network, pieces: WordPieces, limit: int) -> Network:
-    """The network with what a few answers tell: how many labels, logits or probabilities, and whether a text's answer
-    depends on the other texts asked with it."""
+    """Return the network with what a few answers show: the number of labels, whether it gives logits or probabilities.
+
+    They also show whether a text's answer depends on the other texts of its batch.
+    """
     rows = pieces.rows([(text,) for text in TEXTS], limit)
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     ids = np.full((len(rows), int(lengths.max())), network.pad)
@@ -329,7 +331,7 @@ def _softmax(answers: Any, already: bool) -> Any:
 
 
 def _tokenizer_folder(path: Path) -> Path:
-    """The folder of tokenizer.json: that of the model, or the one folder beside or above it that has it."""
+    """Return the folder of tokenizer.json: that of the model, or the one folder beside or above it that has it."""
     if (path.parent / "tokenizer.json").is_file():
         return path.parent
     beside = sorted(found.parent for found in path.parent.glob("*/tokenizer.json"))
@@ -352,7 +354,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _longest(config: Mapping[str, Any], settings: Mapping[str, Any]) -> int | None:
-    """The tokens of the longest text, where a file says so."""
+    """Return the tokens of the longest text, where a file says so; else None."""
     stated = [settings.get("model_max_length"), config.get("max_position_embeddings")]
     sizes = [int(size) for size in stated if isinstance(size, (int, float)) and 0 < size < 1e6]
     if "roberta" in str(config.get("model_type", "")) and isinstance(config.get("max_position_embeddings"), int):
@@ -378,7 +380,7 @@ def _content(token: Any) -> str:
 
 
 def _label_names(config: Mapping[str, Any], session: Any, labels: int, path: Path) -> tuple[str, ...]:
-    """Of config.json or the model's metadata; none where a library made them up (LABEL_0, LABEL_1, ...)."""
+    """Return the labels' names from config.json or the metadata; none where a library invented them (LABEL_0, ...)."""
     table, where = config.get("id2label"), "config.json names"
     if not isinstance(table, Mapping) or not table:
         table, where = _own_names(session), "metadata name"
@@ -393,7 +395,7 @@ def _label_names(config: Mapping[str, Any], session: Any, labels: int, path: Pat
 
 
 def _own_names(session: Any) -> Mapping[str, Any]:
-    """The labels' names by number, where the model's metadata have them, as a table or as a list."""
+    """Return the labels' names by number, where the model's metadata have them, as a table or as a list."""
     held = session.get_modelmeta().custom_metadata_map
     said = next((held[key] for key in _METADATA if held.get(key)), "")
     try:

@@ -1,4 +1,4 @@
-"""What a user types for a victim: its options behind #, and names of the Hugging Face hub."""
+"""The options of a victim as a user types them, behind #, and names of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def split_options(typed: str) -> tuple[str, dict[str, str]]:
 
 
 def convert_options(given: Mapping[str, str], kind: type, what: str) -> dict[str, Any]:
-    """The options as the fields of a victim's class want them; lists are separated by slashes, and %2F is a slash."""
+    """Convert options to the types of a class's fields; a slash separates a list, %2F is a slash."""
     known = {field.name: str(field.type) for field in fields(kind) if field.init and _is_plain(str(field.type))}
     out: dict[str, Any] = {}
     for name, value in given.items():
@@ -64,7 +64,7 @@ PREFIX = "hub:"
 
 
 def hub_name(typed: str) -> str:
-    """The model's name on the hub. Raises where a folder was meant, or where the hub cannot be reached.
+    """Return the model's name on the hub; raise where a folder was meant, or where the hub is out of reach.
 
     `hub:ORG/NAME` is always of the hub; ORG/NAME is where there is no folder ORG here.
     """

@@ -30,7 +30,7 @@ _SAME = 1e-4  # of two probabilities: what float32 rounds away is a hundredth of
 
 
 def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
-    """Refuses a tokenizer that came without its files, or that belongs to another model."""
+    """Raise on a tokenizer that came without its files, or that belongs to another model."""
     words = set(tokenizer.get_vocab().values()) - set(tokenizer.all_special_ids)
     if not words and getattr(tokenizer, "backend_tokenizer", None) is not None:
         raise VictimError(
@@ -58,7 +58,7 @@ def _reads_whole_words(tokenizer: Any) -> bool:
 
 
 def embedding_of(model: Any) -> nn.Module | None:
-    """The table of its tokens' vectors, where it has one."""
+    """Return the table of the model's token vectors; None where it has none."""
     try:
         table: nn.Module | None = model.get_input_embeddings()
     except NotImplementedError:
@@ -67,7 +67,7 @@ def embedding_of(model: Any) -> nn.Module | None:
 
 
 def same_tokens(tokenizer: Any, pieces: WordPieces, limit: int) -> bool:
-    """Whether rows made here are those of the tokenizer's own call, for texts and pairs, short and cut off."""
+    """Return whether rows built here equal the tokenizer's own, for texts and pairs, short and cut off."""
     cuts = sorted({limit, *(n for n in (12, 24) if n < limit)})
     pairs = [(TEXTS[1], TEXTS[0]), (TEXTS[2], TEXTS[3]), (TEXTS[3], TEXTS[3])]
     wanted: list[Fields] = [*((text,) for text in TEXTS), *pairs]
@@ -81,18 +81,18 @@ def same_tokens(tokenizer: Any, pieces: WordPieces, limit: int) -> bool:
 
 
 class Company:
-    """How a model's answers to some rows depend on what else is in the batch."""
+    """Trials of how a model's answers to some rows depend on what else is in the batch."""
 
     def __init__(self, forward: Forward, rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> None:
         self._forward, self._pad, self._device = forward, pad, device
         self._rows = [np.asarray(row, np.int64) for row in rows]
 
     def padding_is_masked(self) -> bool:
-        """Whether rows of several lengths, padded, are answered as each alone."""
+        """Return whether rows of several lengths, padded, get the same answers as each alone."""
         return padding_is_masked(self._ask, self._rows)
 
     def rows_are_independent(self) -> bool:
-        """Whether rows of one length are answered as each alone."""
+        """Return whether rows of one length get the same answers as each alone."""
         return all(padding_is_masked(self._ask, [row, row[::-1]]) for row in self._rows[-2:])
 
     @torch.inference_mode()
@@ -103,7 +103,7 @@ class Company:
 
 
 def padding_is_masked(ask: Callable[[Sequence[Row]], Tensor], rows: Sequence[Row]) -> bool:
-    """Whether these rows have the same probabilities together as each alone."""
+    """Return whether these rows have the same probabilities together as each alone."""
     alone = torch.cat([ask([row]) for row in rows])
     try:
         together = ask(rows)

@@ -28,7 +28,7 @@ LETTERS = 4  # of a token, where nobody counts them
 
 
 def estimate_tokens(letters: int) -> int:
-    """Tokens of a text of so many letters, where nobody counts them."""
+    """Estimate the tokens of a text of so many letters, where nobody counts them."""
     return -(-letters // LETTERS)
 
 
@@ -41,57 +41,57 @@ class RequestMeter:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether somebody wants to know tokens that have to be estimated."""
-        purse = find_budget()
-        return purse is not None and purse.limits.counts_tokens
+        """Return whether a budget limits tokens, so that a request has to estimate them."""
+        budget = find_budget()
+        return budget is not None and budget.limits.counts_tokens
 
     def send(self, queries: int) -> None:
-        """Before a request about so many texts leaves; raises where a limit forbids it."""
-        if (purse := find_budget()) is not None:
-            purse.draw(queries)
+        """Count a request about so many texts before it leaves; raise where a limit forbids it."""
+        if (budget := find_budget()) is not None:
+            budget.draw(queries)
         with self._lock:
             self.meter.queries += queries
 
     def settle(self, queries: int, tokens_in: int, tokens_out: int) -> None:
-        """A request about so many texts has ended, and cost these tokens."""
+        """Count the tokens of a request about so many texts that has ended."""
         with self._lock:
             self.meter.tokens_in += tokens_in
             self.meter.tokens_out += tokens_out
-        if (purse := find_budget()) is not None:
-            purse.settle(queries, tokens_in, tokens_out, now=True)
+        if (budget := find_budget()) is not None:
+            budget.settle(queries, tokens_in, tokens_out, now=True)
 
 
 @dataclass(slots=True, eq=False)
 class CallCost:
-    """What one call costs: a request about `queries` texts, sent as often as it takes to be answered.
+    """The cost of one call: a request about `queries` texts, sent as often as it takes to get an answer.
 
     `guess` are the tokens of a request and of its answer where the server does not say.
     """
 
-    toll: RequestMeter
+    meter: RequestMeter
     queries: int = 1
     guess: tuple[int, int] = (0, 0)
     _open: int = 0  # requests that left and are not settled
 
     def send(self) -> None:
-        """Before each request leaves."""
-        self.toll.send(self.queries)
+        """Count a request before it leaves."""
+        self.meter.send(self.queries)
         self._open += 1
 
     def lose(self, status: int | None = None) -> None:
-        """What left brought no answer that can be read: it costs what is guessed, but no token where it was refused."""
+        """Settle the open requests, without a readable answer: at the guess, or with no tokens where refused."""
         refused = status is not None and status >= 400
         self._end(self._open * [(0, 0) if refused else self.guess])
 
     def settle(self, used: tuple[int, int] | None = None) -> None:
-        """The last request was answered and cost so much; whatever left before it was lost."""
+        """Settle the last request at the tokens `used`, else at the guess; earlier open ones count as lost."""
         if self._open:
             self._end([*(self._open - 1) * [self.guess], self.guess if used is None else used])
 
     def _end(self, costs: Sequence[tuple[int, int]]) -> None:
         self._open = 0
         for tokens in costs:
-            self.toll.settle(self.queries, *tokens)
+            self.meter.settle(self.queries, *tokens)
 
 
 BEGIN = 4  # requests at a time, before anything is known of the server
@@ -114,7 +114,7 @@ class Throttle:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Waits until one more request may be sent; it counts as running inside."""
+        """Wait until one more request may be sent; the block counts as a running request."""
         with self._changed:
             while (wait := self._not_before - monotonic()) > 0 or self._running >= max(1, int(self.limit)):
                 self._changed.wait(wait if wait > 0 else None)
@@ -127,13 +127,13 @@ class Throttle:
                 self._changed.notify_all()
 
     def rise(self) -> None:
-        """The server has answered."""
+        """Raise the limit, as the server has answered."""
         with self._changed:
             self.limit += 1 / self.limit if self._refused else 1
             self._changed.notify_all()
 
     def fall(self, wait: float) -> None:
-        """The server says that it is too much, and how many seconds to wait; one burst of refusals counts once."""
+        """Halve the limit and wait as many seconds as the server wants; one burst of refusals counts once."""
         with self._changed:
             now = monotonic()
             if now >= self._not_before:
@@ -160,7 +160,7 @@ class RequestPool:
     _kept: dict[Fields, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def answer(self, texts: Sequence[Fields | str], keep: bool = False) -> Floats:
-        """The scores of all texts. With `keep`, answers survive the failure of another request of the same round."""
+        """Return the scores of all texts; with `keep`, answers survive the failure of a request of the same round."""
         whole = in_fields(texts)
         known = {text: self._kept[text] for text in whole if text in self._kept} if keep else {}
         rows = {place: known[text] for place, text in enumerate(whole) if text in known}
@@ -175,7 +175,7 @@ class RequestPool:
         return np.stack([rows[place] for place in range(len(whole))])
 
     def pieces(self, texts: Sequence[Fields]) -> Iterator[Piece]:
-        """The answers of each request as it ends. Behind all others raises the first failure, if there is one."""
+        """Yield the answers of each request as it ends; raise the first failure, if there is one, behind them."""
         places = [range(a, min(a + self.batch, len(texts))) for a in range(0, len(texts), self.batch)]
         failed: dict[int, BaseException] = {}
         for number, job in self._send([texts[one.start : one.stop] for one in places]):
@@ -187,16 +187,16 @@ class RequestPool:
             raise failed[min(failed)]
 
     def _send(self, chunks: Sequence[Sequence[Fields]]) -> Iterator[tuple[int, Future[Floats]]]:
-        """The number of each chunk with its future, when that has ended.
+        """Yield the number of each chunk with its future, once that has ended.
 
         The next one is sent when whoever asks has dealt with that, so a kill loses no more than is in flight.
         """
         left, jobs = iter(enumerate(chunks)), dict[Future[Floats], int]()
-        with ThreadPoolExecutor(min(self.concurrency, max(1, len(chunks)))) as crew:
+        with ThreadPoolExecutor(min(self.concurrency, max(1, len(chunks)))) as executor:
             try:
                 while True:
                     for number, chunk in islice(left, (self.concurrency if self.begun() else 1) - len(jobs)):
-                        jobs[crew.submit(copy_context().run, self.ask, chunk)] = number  # the context says who pays
+                        jobs[executor.submit(copy_context().run, self.ask, chunk)] = number  # the context says who pays
                     if not jobs:
                         return
                     for job in wait(jobs, return_when=FIRST_COMPLETED).done:
@@ -204,7 +204,7 @@ class RequestPool:
                     if not self.begun():
                         return
             except BaseException:  # stopped by the user: what has not begun does not begin
-                crew.shutdown(wait=False, cancel_futures=True)
+                executor.shutdown(wait=False, cancel_futures=True)
                 raise
 
     def _keep(self, known: Mapping[Fields, Floats]) -> None:
@@ -214,8 +214,11 @@ class RequestPool:
 
 
 class RemoteVictim:
-    """What victims behind an address share. Theirs are `_one`, which asks and reads one request, `_all`, which answers
-    a round, the crew between the two, and the toll that counts what is sent."""
+    """The common part of victims behind an address.
+
+    Such a victim sets `_one`, which sends and reads one request, `_all`, which answers a round, `_requests`, the
+    pool between the two, and `_request_meter`, which counts the requests sent.
+    """
 
     __slots__ = ()
     device: ClassVar[str] = "cpu"
@@ -227,11 +230,11 @@ class RemoteVictim:
     pays: ClassVar[bool] = True
     _one: StringVictim
     _all: StringVictim
-    _crew: RequestPool
-    _toll: RequestMeter
+    _requests: RequestPool
+    _request_meter: RequestMeter
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Settings alone travel to another process: connections and answers do not."""
+        """Pickle the settings alone: connections and answers do not travel to another process."""
         known = fields(self)  # type: ignore[arg-type]
         given = {f.name: getattr(self, f.name) for f in known if f.init and f.name != "say"}
         return partial(type(self), **given), ()
@@ -259,7 +262,7 @@ class RemoteVictim:
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
         whole = in_fields(texts)
-        return self._crew.answer(whole) if whole else np.empty((0, self.labels or 0), np.float32)
+        return self._requests.answer(whole) if whole else np.empty((0, self.labels or 0), np.float32)
 
     def pieces(self, texts: Sequence[Fields]) -> Iterator[Piece]:
-        return self._crew.pieces(texts)
+        return self._requests.pieces(texts)

@@ -68,7 +68,7 @@ def _joined(texts: list[str] | list[tuple[str, ...]]) -> list[str]:
 
 
 def is_regressor(pipeline: Any) -> bool:
-    """Whether it is a model of scikit-learn that gives a number."""
+    """Return whether an object is a scikit-learn model that gives a number."""
     try:
         from sklearn.base import is_regressor as asked
 
@@ -78,7 +78,7 @@ def is_regressor(pipeline: Any) -> bool:
 
 
 def _is_multi_label(pipeline: Any) -> bool:
-    """Whether its last step gives every label by itself, as OneVsRestClassifier does for sets of labels."""
+    """Return whether the last step gives every label by itself, as OneVsRestClassifier does for sets of labels."""
     last = pipeline[-1] if hasattr(pipeline, "steps") else pipeline
     return getattr(last, "multilabel_", False) is True and getattr(pipeline, "predict_proba", None) is not None
 
@@ -99,7 +99,7 @@ def refuse_pickle(path: Path) -> VictimError:
 
 
 def read_skops(path: Path) -> Any:
-    """The object in a skops file of known types alone."""
+    """Load the object in a skops file; raise unless all its types are known."""
     try:
         from skops import io
         from skops.io.exceptions import UntrustedTypesFoundException
@@ -119,7 +119,7 @@ def read_skops(path: Path) -> Any:
 
 
 def load_skops(path: Path, *, name: str | None = None) -> StringVictim:
-    """A pipeline from a skops file of known types alone."""
+    """Load a pipeline from a skops file as a victim; raise unless all its types are known."""
     pipeline = read_skops(path)
     digest = sha256(path.read_bytes()).hexdigest()[:16]
     return wrap_sklearn(pipeline, name=name or path.stem, fingerprint=digest)

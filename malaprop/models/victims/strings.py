@@ -168,7 +168,7 @@ class StringVictim:
         return scores
 
     def note(self, line: str) -> None:
-        """Adds what a user should know, once."""
+        """Add a line that a user should know, once."""
         if line not in self._notes:
             self._notes.append(line)
             if self.say is not None:
@@ -176,6 +176,6 @@ class StringVictim:
 
 
 def shorten_text(text: Fields, most: int = 60) -> str:
-    """A text as a message can show it."""
+    """Return a text as a message can show it."""
     whole = " / ".join(" ".join(value.split()) for value in text)
     return repr(whole if len(whole) <= most else whole[: most - 3] + "...")

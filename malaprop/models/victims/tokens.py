@@ -112,7 +112,10 @@ class TokenVictim:
         return (frozenset({Capability.NUMBER}) if self.number else ANSWERS).union(self.parts)
 
     def classes(self, table: Words) -> Ints | None:
-        """None without `context_free`: equal tokens apart need not be equal tokens beside other characters."""
+        """Return a number for each word, equal where the tokens are equal; None without `context_free`.
+
+        Otherwise words with equal tokens apart may have other tokens beside other characters.
+        """
         return self._of(table).pieces.classes() if self.context_free else None
 
     @torch.inference_mode()
@@ -127,7 +130,7 @@ class TokenVictim:
 
     @torch.inference_mode()
     def vectors(self, pool: Pool, wanted: Ints) -> Float[Tensor, "wanted dim"]:
-        """What the classifier reads of the wanted variants, by whole forward passes."""
+        """Return the vectors that the classifier reads of the wanted variants, by whole forward passes."""
         assert self.pooled is not None, "asked of those that offer embeddings"
         plain = self._plain(self.pooled)
         return self._answers(pool, wanted, plain, plain)
@@ -172,7 +175,7 @@ class TokenVictim:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """On a GPU not behind the rounds in flight, where plain and fast path share nothing that changes."""
+        """Run the block on a stream of its own on a GPU, ahead of rounds in flight, where the fast path may round."""
         where = torch.device(self.device)
         if where.type != "cuda" or not self.rounding:
             yield
@@ -191,7 +194,7 @@ class TokenVictim:
     def _cut_pairs(
         self, pieces: Pieces, pool: Pool, wanted: Ints, good: np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of the good variants are pairs over the limit, of which the tokenizer knows what to cut."""
+        """Return which good variants are pairs over the limit: only the tokenizer knows where to cut those."""
         out = np.zeros(len(wanted), bool)
         pairs = np.asarray([self.rows is not None and len(base.names) > 1 for base in pool.bases], bool)
         some = np.flatnonzero(good & pairs[pool.base[wanted]])
@@ -200,7 +203,7 @@ class TokenVictim:
         return out
 
     def count_cut(self, texts: Sequence[Fields]) -> int:
-        """How many of these texts have more tokens than the model reads, so that a part of them is never seen."""
+        """Return how many of these texts have more tokens than the model reads, so that it never sees a part."""
         room = self.limit - len(self.head) - len(self.tail)
         return sum(len(row) > room for row in self._encode(texts))
 

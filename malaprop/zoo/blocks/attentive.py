@@ -34,7 +34,7 @@ class Attentive(nn.Module):
         return torch.einsum("bt,btd->bd", self._weights(states, lengths), states)
 
     def attention(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Weights:
-        """One layer, one head, one query."""
+        """Return the weights on tokens, of one layer, one head and one query."""
         return self._weights(self.layers(vectors, ids, lengths)[-1], lengths)[None, :, None, None]
 
     def _weights(self, states: Vectors, lengths: Lengths) -> Float[Tensor, "batch token"]:
@@ -43,7 +43,7 @@ class Attentive(nn.Module):
 
 
 class AttentivePair(nn.Module):
-    """Both sides read by one `Attentive`, and what it makes of each compared."""
+    """Reads both sides by one `Attentive` and compares the two vectors."""
 
     def __init__(self, dim: int, hidden: int, depth: int, dropout: float) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class AttentivePair(nn.Module):
         return compare_sides(a, b)
 
     def attention(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Weights:
-        """One layer, one head, one query, which gives each side one half."""
+        """Return the weights of one layer, one head and one query, which gives each side one half."""
         both = sides(ids, lengths)
         found = [self._half(side, vectors, ids) for side in both]
         return join_sides(both, found, ids.shape[1])[None, :, None, None, :, 0]
@@ -79,7 +79,7 @@ def pair_bilstm_attention(
     inner: int = 200,
     dropout: float = 0.3,
 ) -> Classifier:
-    """The LSTM of Hsieh et al. 2019, section 5, for pairs: each side read with attention, then compared.
+    """Build the LSTM of Hsieh et al. 2019, section 5, for pairs: each side read with attention, then compared.
 
     Differs: the paper does not say how its LSTM reads pairs; the comparison is that of `pair_lstm`.
     """
@@ -91,7 +91,7 @@ def pair_bilstm_attention(
 def bilstm_attention(
     vocab: int, labels: int, *, dim: int = 100, hidden: int = 150, depth: int = 1, dropout: float = 0.4
 ) -> Classifier:
-    """The LSTM of Hsieh et al. 2019 (On the Robustness of Self-Attentive Models), section 2.1.
+    """Build the LSTM of Hsieh et al. 2019 (On the Robustness of Self-Attentive Models), section 2.1.
 
     Differs: the paper gives no sizes for its classifiers; the 512 units it names are those of its translation model.
     """

@@ -55,7 +55,7 @@ def charcnn_lstm(  # noqa: PLR0913 - users set them by name
     blanks: float = 0.02,
     dropout: float = 0.3,
 ) -> Classifier:
-    """HotFlip (Ebrahimi et al. 2018), section 4, on the architecture of Kim et al. 2016.
+    """Build the model of HotFlip (Ebrahimi et al. 2018), section 4, on the architecture of Kim et al. 2016.
 
     Characters of 25 numbers, 1000 kernels of width 6, highways, two LSTM layers of 500 units, and one linear layer on
     the last state. Differs: words are lower-cased and cut after `most` - 2 characters, and the paper is silent on

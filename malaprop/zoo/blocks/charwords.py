@@ -81,19 +81,19 @@ class CharWords(nn.Module):
         self._kept: _Kept | None = None
 
     def train(self, mode: bool = True) -> Self:
-        """Training forgets what was composed: a fused optimiser changes weights without telling their version."""
+        """Set the mode; training drops the composed vectors, which a fused optimiser would leave stale."""
         if mode:
             self._kept = None
         return super().train(mode)
 
     def open_to(self, vocab: Vocab) -> OpenVocab:
-        """The words read from now on: those of `vocab`, and any other that the vocabulary given back meets."""
+        """Read the words of `vocab` from now on, and any other that the returned vocabulary meets."""
         self.vocab = OpenVocab(vocab, symbols=self.symbols, most=self.most)
         self._spelled, self._kept = (0, -1), None
         return self.vocab
 
     def extend(self, words: Sequence[str]) -> Int[Tensor, " word"]:
-        """The numbers of these tokens, new ones for those not met before."""
+        """Return the numbers of these tokens, new ones for those not met before."""
         vocab = self._words()
         return torch.tensor([vocab.number(word) for word in words], dtype=torch.int64, device=self.chars.device)
 
@@ -104,24 +104,24 @@ class CharWords(nn.Module):
         return functional.embedding(ids, self._remembered(ids))
 
     def distinct(self, ids: Int[Tensor, " *batch"]) -> tuple[Int[Tensor, "word char"], Int[Tensor, " *batch"]]:
-        """Each distinct word once as it is read now, in training with blanks, and which of them stands where."""
+        """Return each distinct word's signs, in training with blanks, and for each place which of them stands there."""
         words, place = self._blanked(ids, PAD, UNK).unique(return_inverse=True)  # type: ignore[no-untyped-call]
         return self._read(words), place
 
     def table(self) -> Float[Tensor, "known dim"]:
-        """The vectors of all known words; row 0, padding, is nothing."""
+        """Return the vectors of all known words; row 0, padding, is zero."""
         everything = torch.arange(len(self._words()), device=self.chars.device)
         if torch.is_grad_enabled():
             return self._vectors(everything)
         return self._remembered(everything)[: len(everything)]
 
     def signs(self, ids: Int[Tensor, " *batch"]) -> Int[Tensor, "*batch char"]:
-        """How words are spelled: see `OpenVocab.spell`; 0 beyond their end."""
+        """Return the signs of words, as `OpenVocab.spell` gives them; 0 beyond their end."""
         self._words()
         return self.chars[ids].long()
 
     def char_embeddings(self, ids: Int[Tensor, " *batch"]) -> Float[Tensor, "*batch char char_dim"]:
-        """A vector for each character of each word; `compose` makes word vectors of them.
+        """Return a vector for each character of each word; `compose` turns them into word vectors.
 
         With d the gradient of a loss to these, d @ embedding.weight.T is its gradient to the characters as one-hots.
         """
@@ -131,7 +131,7 @@ class CharWords(nn.Module):
     def compose(
         self, embedded: Float[Tensor, "*batch char char_dim"], signs: Int[Tensor, "*batch char"]
     ) -> Float[Tensor, "*batch dim"]:
-        """Word vectors of character vectors; `signs` says where words end."""
+        """Return word vectors from character vectors; `signs` says where words end."""
         shape = signs.shape[:-1]
         embedded, inside = embedded.flatten(0, -3), (signs.flatten(0, -2) != NOTHING)
         ends = inside.sum(1).clamp(min=self.least)
@@ -140,7 +140,7 @@ class CharWords(nn.Module):
         return vectors.reshape(*shape, self.dim)
 
     def finished(self, strongest: Float[Tensor, "*batch filter"]) -> Float[Tensor, "*batch dim"]:
-        """Word vectors of the strongest answers of the filters."""
+        """Return word vectors from the maxima of the filters."""
         x = strongest.tanh()
         for highway in self.highways:
             x = highway(x)
@@ -148,25 +148,25 @@ class CharWords(nn.Module):
         return vectors
 
     def _vectors(self, words: Int[Tensor, " word"]) -> Float[Tensor, "word dim"]:
-        """Compose the vectors of these words anew."""
+        """Compose the vectors of these words from their characters."""
         signs = self._read(words)
         return self.compose(self.embedding(signs), signs)
 
     def _read(self, words: Int[Tensor, " word"]) -> Int[Tensor, "word char"]:
-        """Signs without the columns that no word of these reaches, which would change nothing."""
+        """Return the signs of words without the columns that none of them reaches, which would change nothing."""
         signs = self.signs(words)
         reached = int((signs != NOTHING).any(0).sum()) if len(words) else 0
         return self._blanked(signs[:, : max(self.least, reached)], BETWEEN, OTHER)
 
     def _blanked(self, ids: Int[Tensor, " *batch"], last: int, blank: int) -> Int[Tensor, " *batch"]:
-        """In training, some of the numbers above `last` become `blank`."""
+        """Replace some of the numbers above `last` by `blank` in training."""
         if not self.training or not self.blanks:
             return ids
         drawn = torch.rand(ids.shape, device=ids.device) < self.blanks
         return torch.where(drawn & (ids > last), blank, ids)
 
     def _words(self) -> OpenVocab:
-        """The vocabulary, with all its words spelled in `chars`."""
+        """Return the vocabulary, after spelling all its words in `chars`."""
         if (vocab := self.vocab) is None:
             raise VictimError("this model reads characters and has no words yet; call open_to with its vocabulary")
         known, age = self._spelled
@@ -184,7 +184,7 @@ class CharWords(nn.Module):
         return vocab
 
     def _remembered(self, ids: Int[Tensor, " *batch"]) -> Float[Tensor, "room dim"]:
-        """Vectors by number, of these words at least. Made outside inference mode, so that any mode may read them."""
+        """Return vectors by number, of these words at least, made so that inference mode or not may read them."""
         self._words()
         with torch.inference_mode(False), torch.no_grad():
             kept = self._room()
@@ -196,7 +196,7 @@ class CharWords(nn.Module):
             return kept.vectors
 
     def _room(self) -> _Kept:
-        """What is kept, with a row for every known word; empty where the weights changed."""
+        """Return the kept vectors, with a row for every known word; empty where the weights changed."""
         weights = list(self.parameters())
         stamp = tuple((w.data_ptr(), w.device, w.dtype, 0 if w.is_inference() else w._version) for w in weights)
         old, rows = self._kept, len(self.chars)

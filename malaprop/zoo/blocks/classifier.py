@@ -22,7 +22,7 @@ class Encoder(Protocol):
     """Reads texts of at least one token. What lies beyond a text's length must not change what it gives."""
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
-        """The states after each layer, from below; anything beyond a text's length."""
+        """Return the states after each layer, from below; beyond a text's length they mean nothing."""
         ...
 
     def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]: ...
@@ -33,7 +33,7 @@ class Attending(Encoder, Protocol):
 
 
 def fresh_words(vocab: int, dim: int, spread: float = 0.1) -> nn.Embedding:
-    """Random vectors, short ones, so that words seen once say little; padding is nothing."""
+    """Return random vectors, short ones so that words seen once say little; padding is zero."""
     words = nn.Embedding(vocab, dim, padding_idx=PAD)
     with torch.no_grad():
         words.weight.normal_(0, spread)[PAD] = 0
@@ -64,7 +64,7 @@ class Classifier(nn.Module):
 
     @property
     def reader(self) -> Encoder:
-        """The encoder, as what it does: torch knows submodules as plain modules."""
+        """Return the encoder by its protocol: torch knows submodules as plain modules."""
         return cast(Encoder, self.encoder)
 
     def forward(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:

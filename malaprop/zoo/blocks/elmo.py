@@ -21,7 +21,7 @@ MARK = (_BEGIN, _MARK, _END)  # stands before, after and between texts
 
 
 def spell(words: Sequence[str]) -> NDArray[np.int16]:
-    """The characters of words, [word, char]: their bytes between two marks, then padding; any word has a spelling."""
+    """Return the characters of words, [word, char]: their bytes between two marks, then padding."""
     out = np.zeros((len(words), CHARS), np.int16)
     for line, word in zip(out, words, strict=True):
         data = word.encode("utf-8", "surrogatepass")[: CHARS - 2]
@@ -31,7 +31,7 @@ def spell(words: Sequence[str]) -> NDArray[np.int16]:
 
 
 class CharCNN(nn.Module):
-    """A word from its characters: convolutions of several widths, the maximum of each, highways, a projection, a norm.
+    """Reads a word from its characters: convolutions of several widths, their maxima, highways, projection, norm.
 
     Windows begin inside the word and read zeros behind it, so the padding of a spelling never matters.
     """
@@ -92,21 +92,21 @@ class Elmo(nn.Module):
         self.register_buffer("mark", torch.tensor([MARK]), persistent=False)
 
     def train(self, mode: bool = True) -> Self:
-        """The LSTMs stay in training mode: they draw nothing, and cuDNN gives gradients in no other."""
+        """Set the mode of all but the LSTMs: those stay in training mode, for cuDNN's gradients, and use no dropout."""
         super().train(mode)
         for stack in (self.ahead, self.back):
             stack.train(True)
         return self
 
     def embed(self, chars: Int[Tensor, "word char"]) -> Float[Tensor, "word dim"]:
-        """Words alone, from what `spell` gives; the vectors of a vocabulary need be made only once."""
+        """Return the vectors of single words, from what `spell` gives; a vocabulary needs them only once."""
         vectors: Tensor = self.chars(chars)
         return vectors
 
     def read(
         self, vectors: Float[Tensor, "batch token dim"], turned: Int[Tensor, "batch token"]
     ) -> tuple[Float[Tensor, "batch token both"], Float[Tensor, "batch token both"]]:
-        """The lower and the upper states of rows as they are; `turned` has each row's positions in reverse."""
+        """Return the lower and the upper states of rows; `turned` has each row's positions in reverse."""
         ahead = _stack(self.ahead, vectors)
         back = [_pick(states, turned) for states in _stack(self.back, _pick(vectors, turned))]
         lower, upper = (torch.cat(pair, 2) for pair in zip(ahead, back, strict=True))
@@ -115,7 +115,7 @@ class Elmo(nn.Module):
     def layers(
         self, vectors: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "layer batch token both"]:
-        """The three layers of rows whose words are embedded already; zeros behind the end of a row."""
+        """Return the three layers of rows whose words are embedded already; zeros behind the end of a row."""
         rows, width, _ = vectors.shape
         mark = self.embed(self.mark).to(vectors.dtype)
         framed = torch.cat([mark.expand(rows, 1, -1), vectors, vectors.new_zeros(rows, 1, self.dim)], 1)
@@ -129,7 +129,7 @@ class Elmo(nn.Module):
     def forward(
         self, chars: Int[Tensor, "batch token char"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "layer batch token both"]:
-        """The three layers of rows of spelled words."""
+        """Return the three layers of rows of spelled words."""
         vectors = self.embed(chars.flatten(0, 1)) if chars.numel() else chars.new_zeros(0, self.dim, dtype=torch.float)
         return self.layers(vectors.view(*chars.shape[:2], self.dim), lengths)
 
@@ -141,7 +141,7 @@ def _pick(
 
 
 def _stack(layers: nn.ModuleList, vectors: Float[Tensor, "batch token dim"]) -> list[Float[Tensor, "batch token dim"]]:
-    """The states of each layer.
+    """Return the states of each layer, in float32.
 
     Always in 32 bits: autocast would run cuDNN's LSTM in fp16, whose gradients vanish.
     """

@@ -42,7 +42,7 @@ class ElmoWords(nn.Module):
         self._known = (0, -1)  # words in the table, and after which forgetting
 
     def open_to(self, vocab: Vocab) -> OpenVocab:
-        """The words read from now on: those of `vocab`, and any other that the vocabulary given back meets."""
+        """Read the words of `vocab` from now on, and any other that the returned vocabulary meets."""
         self.vocab, self._known = OpenVocab(vocab), (0, -1)
         return self.vocab
 
@@ -58,7 +58,7 @@ class ElmoWords(nn.Module):
     def _even(
         self, layers: Float[Tensor, "layer batch token dim"], inside: Bool[Tensor, "batch token"]
     ) -> Float[Tensor, "layer batch token dim"]:
-        """Layers with each value standardised over the words of the texts; padding stays nothing."""
+        """Standardise each value of the layers over the words of the texts; padding stays zero."""
         words = layers[:, inside].transpose(0, 1).flatten(1)  # [word, layer * dim]
         learn = self.training and len(words) > 1  # one word has no spread
         even = nn.functional.batch_norm(
@@ -69,7 +69,7 @@ class ElmoWords(nn.Module):
         return out
 
     def _words(self) -> Float[Tensor, "room dim"]:
-        """The vectors of all known words, made outside inference mode so that any mode may read them."""
+        """Return the vectors of all known words, made outside inference mode so that any mode may read them."""
         if (vocab := self.vocab) is None:
             raise VictimError("this model reads characters and has no words yet; call open_to with its vocabulary")
         known = self._known[0] if self._known[1] == vocab.forgotten else 0

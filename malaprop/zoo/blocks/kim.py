@@ -31,7 +31,7 @@ class Channels(nn.Module):
 
     @torch.no_grad()
     def start(self, vectors: Float[Tensor, "vocab dim"]) -> None:
-        """Both channels begin with these."""
+        """Set both channels to these vectors."""
         self.tuned.weight.copy_(vectors)[PAD] = 0
         self.fixed.copy_(self.tuned.weight)
 
@@ -69,7 +69,7 @@ class Windows(nn.Module):
         self.filters, self.widths = filters, tuple(widths)
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:  # noqa: ARG002
-        """The answers of the windows that begin at each token."""
+        """Return the answers of the windows that begin at each token."""
         x = functional.pad(self._read(vectors, lengths), (0, max(self.widths) - 1))
         answers = [functional.relu(conv(x))[..., : vectors.shape[1]] for conv in self.convs]
         return [torch.cat(answers, 1).transpose(1, 2)]
@@ -96,7 +96,7 @@ def kim_cnn(
     norm: float = 3.0,
     dropout: float = 0.5,
 ) -> Classifier:
-    """Kim 2014, sections 2 and 3.1: CNN-non-static with one channel, CNN-multichannel with two.
+    """Build the CNN of Kim 2014, sections 2 and 3.1: CNN-non-static with one channel, CNN-multichannel with two.
 
     Differs: AdamW, not Adadelta; the length of a label's weights is limited in the forward pass, not after each step;
     the maximum is over windows within the text, and a text shorter than the widest window is filled up with padding;
@@ -109,7 +109,7 @@ def kim_cnn(
 
 @torch.no_grad()
 def folded(model: Classifier) -> WordCNN:
-    """A plain word CNN with the answers of `kim_cnn` in evaluation mode, for scorers that read such a one."""
+    """Return a plain word CNN that answers as `kim_cnn` does in evaluation mode, for scorers of such a CNN."""
     embedding, encoder, head = model.embedding, model.encoder, model.head
     assert isinstance(encoder, Windows)
     assert isinstance(head, Limited)

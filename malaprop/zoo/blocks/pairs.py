@@ -29,7 +29,7 @@ class PairSide(NamedTuple):
         return functional.pad(vectors, (0, 0, 0, 1)).gather(1, self._index(vectors.shape[2]))
 
     def back(self, states: Float[Tensor, "batch some dim"], width: int) -> Float[Tensor, "batch token dim"]:
-        """This side's vectors where its tokens stand in the row, zeros elsewhere."""
+        """Return this side's vectors where its tokens stand in the row, zeros elsewhere."""
         room = states.new_zeros(len(states), width + 1, states.shape[2])
         return room.scatter(1, self._index(states.shape[2]), states)[:, :width]
 
@@ -38,7 +38,7 @@ class PairSide(NamedTuple):
 
 
 def sides(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> tuple[PairSide, PairSide]:
-    """What stands before the first separator and what behind; without one the second side is empty."""
+    """Split rows into the sides before and behind the first separator; without one the second side is empty."""
     width = ids.shape[1]
     inside = within(lengths, width)
     before = (((ids == SEP) & inside).cumsum(1) == 0) & inside
@@ -57,7 +57,7 @@ SPREAD = 0.5  # about GloVe's: shorter vectors are too alike to be compared
 
 
 def compare_sides(a: Float[Tensor, "batch dim"], b: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dims"]:
-    """Both, how far they lie apart, and where they agree."""
+    """Join both vectors, their absolute difference and their product."""
     return torch.cat([a, b, (a - b).abs(), a * b], -1)
 
 
@@ -66,7 +66,7 @@ def judge(dim: int, hidden: int, labels: int, dropout: float) -> nn.Module:
 
 
 def join_sides(both: tuple[PairSide, PairSide], states: Sequence[Vectors], width: int) -> Vectors:
-    """The states of both sides as states of the row."""
+    """Return the states of both sides as states of the row."""
     first, second = (side.back(x, width) for side, x in zip(both, states, strict=True))
     return first + second
 
@@ -103,7 +103,7 @@ class Siamese(nn.Module):
 
 
 def pair_average(vocab: int, labels: int, *, dim: int = 100, hidden: int = 200, dropout: float = 0.2) -> Classifier:
-    """The embedding classifier of Zhao et al. 2018 (Generating Natural Adversarial Examples), section 3.2.
+    """Build the embedding classifier of Zhao et al. 2018 (Generating Natural Adversarial Examples), section 3.2.
 
     Differs: the averages are also subtracted and multiplied, as Conneau et al. 2017 do, and the layer on top of them is
     a hidden one, since a linear layer on two averages side by side cannot compare them.
@@ -115,7 +115,7 @@ def pair_average(vocab: int, labels: int, *, dim: int = 100, hidden: int = 200, 
 def pair_lstm(
     vocab: int, labels: int, *, dim: int = 100, hidden: int = 150, inner: int = 200, dropout: float = 0.3
 ) -> Classifier:
-    """The LSTM classifier of Zhao et al. 2018, section 3.2: a layer on the sentences' representations.
+    """Build the LSTM classifier of Zhao et al. 2018, section 3.2: a layer on the sentences' representations.
 
     Differs: both directions, the maximum over time, and representations compared as in `pair_average`; the paper gives
     no sizes.
@@ -145,7 +145,7 @@ class Inference(nn.Module):
         return torch.cat(ends, 1)
 
     def _read(self, both: tuple[PairSide, PairSide], vectors: Vectors) -> tuple[list[Vectors], list[Vectors]]:
-        """Both sides encoded, and both composed."""
+        """Return both sides encoded, and both composed."""
         a, b = (recur(self.encode, self.dropout(side.of(vectors)), side.lengths) for side in both)
         scores = a @ b.transpose(1, 2)
         to_b, to_a = attend(scores, b, both[1].lengths), attend(scores.transpose(1, 2), a, both[0].lengths)
@@ -159,13 +159,13 @@ class Inference(nn.Module):
 def attend(
     scores: Float[Tensor, "batch own other"], values: Float[Tensor, "batch other dim"], lengths: Lengths
 ) -> Float[Tensor, "batch own dim"]:
-    """For each own word the other side's words, weighed by their scores (equations 12 and 13)."""
+    """Return for each own word the other side's words, weighted by their scores (equations 12 and 13)."""
     inside = within(lengths, values.shape[1])[:, None]
     return scores.masked_fill(~inside, -torch.inf).softmax(2) @ values
 
 
 def pair_esim(vocab: int, labels: int, *, dim: int = 100, hidden: int = 150, dropout: float = 0.5) -> Classifier:
-    """Chen et al. 2017, which Zhao et al. 2018, section 3.2, take as their strongest classifier.
+    """Build ESIM (Chen et al. 2017), the strongest classifier of Zhao et al. 2018, section 3.2.
 
     Differs: the sequential model, not the TreeLSTM over parses; half the paper's 300 units.
     """

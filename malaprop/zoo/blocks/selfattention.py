@@ -66,7 +66,7 @@ class SelfAttention(nn.Module):
         self.apply(_begin)
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
-        """The first is what the lowest layer reads: word, place and segment."""
+        """Return the states of each layer, first the input of the lowest: word, place and segment."""
         place = torch.arange(ids.shape[1], device=ids.device).clamp(max=self.place_embedding.num_embeddings - 1)
         x = vectors + self.place_embedding(place)
         if self.segment_embedding is not None:
@@ -90,7 +90,7 @@ class SelfAttention(nn.Module):
 
 
 def _begin(module: nn.Module) -> None:
-    """BERT's first weights."""
+    """Set a module's weights as BERT's begin."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, 0, 0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:
@@ -109,7 +109,7 @@ def transformer(  # noqa: PLR0913 - users set them by name
     pairs: bool = False,
     dropout: float = 0.1,
 ) -> Classifier:
-    """BERT_NOPT of Hsieh et al. 2019, section 2.2: BERT's encoder with three layers and no pre-training.
+    """Build BERT_NOPT of Hsieh et al. 2019, section 2.2: BERT's encoder, three layers, no pre-training.
 
     Twelve heads, as in section 4; with `pairs`, segments as in BERT. Differs: words in the place of word pieces; the
     mean over the tokens in the place of a first token's state, so that all attention lies on tokens; 192 numbers a

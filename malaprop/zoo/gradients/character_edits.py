@@ -60,7 +60,7 @@ class CharGradients:
         return [seen for seen in out if seen is not None]
 
     def _bounds(self) -> Bounds:
-        """A token takes some 100 kB: every symbol at each of its characters, several times over, and its windows."""
+        """Return batch limits; a token takes some 100 kB: each symbol at each of its characters, and its windows."""
         device = torch.device(self.device)
         if self.bounds is not None or device.type != "cuda":
             return self.bounds or Bounds(rows=64, tokens=1 << 12, waste=0.3)
@@ -111,7 +111,7 @@ def _opened(
 
 @torch.no_grad()
 def _best(found: Gains, most: int | None) -> tuple[Floats, Ints]:
-    """The best edits of each text, by falling gain; flips, insertions and deletions in one line."""
+    """Return the best edits of each text, by falling gain; flips, insertions and deletions share one numbering."""
     many = len(found.signs)
     flat = torch.cat([x.reshape(many, -1) for x in (found.flips, found.inserts, found.deletes)], 1)
     if most is None:
@@ -123,7 +123,7 @@ def _best(found: Gains, most: int | None) -> tuple[Floats, Ints]:
 def _decoded(
     at: Ints, shape: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Kind (0 flip, 1 insertion, 2 deletion), token, sign and symbol of numbers along the line of all edits."""
+    """Return kind (0 flip, 1 insertion, 2 deletion), token, sign and symbol of edits given by number."""
     flips, inserts, signs = (int(np.prod(s[1:])) if len(s) > 1 else 0 for s in shape)
     kind = np.where(at < flips, 0, np.where(at < flips + inserts, 1, 2))
     inner = at - np.where(kind == 0, 0, np.where(kind == 1, flips, flips + inserts))
@@ -159,7 +159,7 @@ class _Edits:
 
 
 def edit_word(word: str, piece: int, place: int, kind: int, char: str) -> tuple[str, str] | None:
-    """The word, and the token of it that changed, after an edit at a character of that token; None: it falls apart."""
+    """Return the word and its changed token after an edit at one character; None where the token falls apart."""
     pieces = tokens(word)
     base = word if len(word.lower()) == len(word) else word.lower()
     if piece >= len(pieces):

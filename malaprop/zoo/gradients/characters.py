@@ -43,7 +43,7 @@ class Gains(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The gradient of the loss by each sign's vector, beyond the end of a word too; and what the forward pass gave."""
+    """Gradients of the loss by each sign's vector, beyond the end of a word too, and results of the forward pass."""
 
     by_vector: Float[Tensor, "batch token char dim"]
     logits: Float[Tensor, "batch label"]
@@ -60,7 +60,7 @@ def flip_gains(
     operations: tuple[str, ...] = ("flip", "insert", "delete"),
     aim: Aim = _AWAY,
 ) -> Gains:
-    """Gains of the loss of `labels` as `aim` takes it, of which all but the label is read.
+    """Return the gains of the loss of `labels`, taken as `aim` says; its own label is not read.
 
     `ids` are word numbers of the model's `OpenVocab`, as in a training `Batch`. The network is read in the mode it is
     in: see `backward.differentiable` for one that rests. Barred are padding, special words, words with a mark in them,
@@ -75,7 +75,7 @@ def flip_gains(
 
 
 def embedding_of(model: nn.Module) -> CharWords:
-    """The part of a network that reads characters."""
+    """Return the part of a network that reads characters; raise where it has none."""
     found = getattr(model, "embedding", None)
     if not isinstance(found, CharWords):
         raise CapabilityError(
@@ -86,14 +86,14 @@ def embedding_of(model: nn.Module) -> CharWords:
 
 
 def vectors(words: CharWords) -> Float[Tensor, "symbol dim"]:
-    """The vector of every sign; nothing is nothing."""
+    """Return the vector of every sign; that of no sign is zero."""
     table = words.embedding.weight.detach().clone()
     table[NOTHING] = 0
     return table
 
 
 def symbols(vocab: OpenVocab) -> Bool[Tensor, " symbol"]:
-    """The characters that may stand anywhere in a word and leave it one word: letters and digits, no marks."""
+    """Return which characters may stand anywhere in a word and leave it one word: letters and digits, no marks."""
     out = torch.zeros(vocab.symbols, dtype=torch.bool)
     for number, char in enumerate(vocab.alphabet):
         out[number] = bool(char) and all(tokens(word) == [word] for word in (f"a{char}a", f"{char}a", f"a{char}", char))
@@ -101,7 +101,7 @@ def symbols(vocab: OpenVocab) -> Bool[Tensor, " symbol"]:
 
 
 def plain_words(signs: Signs, usable: Bool[Tensor, " symbol"]) -> Bool[Tensor, "batch token"]:
-    """Words of letters and digits alone, or of characters that the alphabet lacks: no marks, nothing special."""
+    """Return which words have only letters, digits or characters that the alphabet lacks: no marks, no specials."""
     inner = signs[..., 1:]
     fine = usable.clone()
     fine[[NOTHING, OTHER, END]] = True
@@ -116,7 +116,10 @@ def char_slopes(
     *,
     aim: Aim = _AWAY,
 ) -> Slopes:
-    """One forward and one backward pass. A word that comes often is composed once, and has a gradient at each place."""
+    """Return the gradients by one forward and one backward pass.
+
+    A word that comes often is composed once, and has a gradient at each place.
+    """
     network, words = cast(Any, model), embedding_of(model)
     ids, lengths = fill_empty_rows(ids, lengths)
     ids = ids * within(lengths, ids.shape[1])
@@ -145,7 +148,7 @@ def _parts(rows: Tensor) -> tuple[Tensor, ...]:
 def windows(
     words: CharWords, signs: Int[Tensor, "word char"]
 ) -> tuple[Float[Tensor, "word filter"], Int[Tensor, "word filter"]]:
-    """The strongest answer of each filter, and the window that gave it."""
+    """Return the maximum of each filter, and the window that gave it."""
     x = functional.embedding(signs, vectors(words)).transpose(1, 2)
     ends = (signs != NOTHING).sum(1).clamp(min=words.least)
     found = []
@@ -161,7 +164,7 @@ def windows(
 
 
 def _above(words: CharWords, pooled: Float[Tensor, "batch token filter"], ids: Ids) -> Float[Tensor, "batch token dim"]:
-    """What `CharWords.compose` makes of the strongest answers."""
+    """Return the word vectors that `CharWords.compose` makes of the filters' maxima."""
     made = words.finished(pooled.flatten(0, 1))
     return made.reshape(*ids.shape, -1) * (ids != PAD)[..., None]
 
@@ -173,8 +176,10 @@ def through(
     place: Int[Tensor, "batch token"],
     chars: int,
 ) -> Float[Tensor, "batch token char dim"]:
-    """The gradient by the signs' vectors at each place, from that by the strongest answers there; `where` is of
-    `windows`, and `place` says which of its words stands where."""
+    """Return the gradient by the signs' vectors at each place, from that by the filters' maxima there.
+
+    `where` is of `windows`, and `place` says which of its words stands where.
+    """
     flat = [
         _below(words, part, where[at], chars)
         for part, at in zip(_parts(slope.flatten(0, 1)), _parts(place.flatten()), strict=True)
@@ -185,7 +190,7 @@ def through(
 def _below(
     words: CharWords, slope: Float[Tensor, "word filter"], where: Int[Tensor, "word filter"], chars: int
 ) -> Float[Tensor, "word char dim"]:
-    """The gradient by the signs' vectors, from that by the strongest answers: each goes back to its own window."""
+    """Return the gradient by the signs' vectors, from that by the maxima: each goes back to its own window."""
     out = slope.new_zeros(len(slope), words.embedding.embedding_dim, chars)
     at = 0
     for conv in words.convs:
@@ -204,7 +209,7 @@ def gains(
     opened: Bool[Tensor, "batch token"],
     operations: tuple[str, ...] = ("flip", "insert", "delete"),
 ) -> Gains:
-    """Derivatives along each edit's vector in one-hot space, over that vector's length sqrt(2 N), N signs that change.
+    """Return derivatives along each edit's vector in one-hot space, over its length sqrt(2 N), N signs that change.
 
     An insertion is a flip at its place and one at every place behind it, as what stands there moves on, up to the end
     of the word; a deletion is the same to the other side.
@@ -240,7 +245,7 @@ def gains(
 def _shift(
     every: Float[Tensor, "batch token char symbol"], now: Float[Tensor, "batch token char"], signs: Signs, by: int
 ) -> tuple[Float[Tensor, "batch token char"], Int[Tensor, "batch token char"]]:
-    """From each place on: the derivatives of moving all signs of its word by one, summed, and how many change."""
+    """Return from each place on the summed derivatives of moving all signs by one, and how many signs change."""
     pad = functional.pad(signs, (1, 0), value=NOTHING)[..., :-1] if by > 0 else functional.pad(signs, (0, 1))[..., 1:]
     change = every.gather(3, pad[..., None])[..., 0] - now
     differs = pad != signs
@@ -254,7 +259,7 @@ def _vocab(words: CharWords) -> OpenVocab:
 
 
 def score_respelled(model: nn.Module, signs: Signs, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
-    """Logits of texts whose words are spelled by `signs` instead of as `ids` are; distinct spellings are composed once.
+    """Return logits of texts whose words `signs` spells, not `ids`; distinct spellings are composed once.
 
     For training on edits without giving each new spelling a number. `signs` may have fewer columns than words have room
     for, at least as many as the widest filter.
@@ -270,13 +275,13 @@ def score_respelled(model: nn.Module, signs: Signs, ids: Ids, lengths: Lengths) 
 
 
 def _mixers(count: int, device: torch.device) -> Int[Tensor, " char"]:
-    """Odd numbers of 63 bits, one a column: the chance that two spellings of a batch share a key is below 1e-11."""
+    """Return odd numbers of 63 bits, one a column: two spellings of a batch share a key with chance below 1e-11."""
     drawn = torch.randint(1 << 62, (count,), generator=torch.Generator().manual_seed(0))
     return (2 * drawn + 1).to(device)
 
 
 def make_flips(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> Signs:
-    """The signs after each text's best `counts` flips at once (section 4.1), one a character, or `once` a word."""
+    """Return the signs after each text's best `counts` flips (section 4.1), one a character, or `once` a word."""
     best, symbol = found.flips.max(-1)
     if once:
         leader = torch.zeros_like(best, dtype=torch.bool).scatter_(-1, best.argmax(-1, keepdim=True), True)

@@ -20,7 +20,7 @@ from malaprop.zoo.gradients.character_edits import CharGradients
 
 
 class WordSizes(NamedTuple):
-    """One text, read once forward and once backward."""
+    """The gradient lengths of one text, read once forward and once backward."""
 
     laid: TokenLayout
     sizes: Floats  # [slot]; -1 where the model does not read that far, or reads no token
@@ -28,7 +28,7 @@ class WordSizes(NamedTuple):
 
 
 def token_gradients(victim: Victim) -> TokenGradients | None:
-    """What a victim offers of slopes at tokens; None where it has none of its own."""
+    """Return a victim's gradients at tokens; None where it has none."""
     found = victim.parts.get(Capability.GRADIENTS)
     if isinstance(found, CharGradients):
         return found.by_word
@@ -36,7 +36,7 @@ def token_gradients(victim: Victim) -> TokenGradients | None:
 
 
 def word_sizes(gradients: TokenGradients, texts: Sequence[Text]) -> list[WordSizes]:
-    """The Euclidean length of the gradient at each token, summed over the tokens of a word.
+    """Return the Euclidean length of the gradient at each token, summed over the tokens of a word.
 
     The loss is how far the label that the model itself gives is behind the others: labels are not wanted. The log loss
     of that label has the same gradient times a number of the text's own, so it ranks words alike.
@@ -65,7 +65,7 @@ def _batch(gradients: TokenGradients, laid: list[TokenLayout]) -> list[WordSizes
 
 
 def _summed(laid: TokenLayout, up_to: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Floats:
-    """Over the tokens of each slot, from sums up to each token."""
+    """Sum over the tokens of each slot, from sums up to each token; -1 for a slot without tokens."""
     some = laid.size > 0
     start = np.where(some, laid.start, 0)
     total = up_to[start + np.where(some, laid.size, 0)] - up_to[start]

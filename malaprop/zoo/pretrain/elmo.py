@@ -72,7 +72,7 @@ class _Types:
         self._chunks: dict[str, tuple[int, ...]] = {}
 
     def stream(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Texts one after another with a break before, between and behind them."""
+        """Return the word numbers of texts one after another, a break before, between and behind them."""
         out = array("i", [0])
         for text in texts:
             for chunk in text.split():  # no token reaches over a blank, and most chunks come again
@@ -103,7 +103,7 @@ class BiLM(nn.Module):
     def forward(
         self, chars: Int[Tensor, "type char"], where: Int[Tensor, "batch token"], wanted: Int[Tensor, "batch token"]
     ) -> Float[Tensor, 2]:
-        """Mean negative log-likelihood of the next word, then of the one before."""
+        """Return the mean negative log-likelihood of the next word, and that of the word before."""
         vectors = self.dropout(functional.embedding(where, self.elmo.embed(chars)))
         turned = torch.arange(where.shape[1] - 1, -1, -1, device=where.device).expand(where.shape)
         ahead, back = self.dropout(self.elmo.read(vectors, turned)[1]).chunk(2, 2)
@@ -154,7 +154,7 @@ class ElmoWork:
         return sha256("\n".join(self.vocab).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def at(self, progress: float) -> None:
-        """Nothing changes on the way."""
+        """Do nothing: ELMo's training does not change on the way."""
 
     def loss(self, rows: Ints) -> Float[Tensor, ""]:
         return self._surprises(self.train[rows]).sum()
@@ -175,7 +175,7 @@ class ElmoWork:
 
     @torch.no_grad()
     def figures(self) -> dict[str, float]:
-        """Held-out perplexity by the whole softmax; an unknown word counts as one of the words predicted."""
+        """Return held-out perplexity by the whole softmax; an unknown word counts as one of the words predicted."""
         self.model.eval()
         size = 128 if self.device.type == "cuda" else 16
         parts = [self.held_out[a : a + size] for a in range(0, len(self.held_out), size)]
@@ -198,14 +198,14 @@ class ElmoWork:
         )
 
     def save(self, folder: Path, *, half: bool) -> None:
-        """The encoder, and apart from it what only the language model needs."""
+        """Write the encoder, and in a file apart the layer that only the language model needs."""
         _save(self.model.elmo, folder / WEIGHTS, half)
         _save(self.model.output, folder / OUTPUT, half)
         (folder / WORDS).write_text("\n".join(self.vocab) + "\n", encoding="utf-8", errors="replace", newline="\n")
 
 
 def _outputs(words: Sequence[str], train: Blocks, most: int) -> tuple[list[str], NDArray[np.int64]]:
-    """The words predicted, the most frequent first, and the output that each type stands for."""
+    """Return the words predicted, the most frequent first, and the output that each type stands for."""
     counts = np.bincount(train.ravel(), minlength=len(words))
     ranked = sorted((t for t in range(1, len(words)) if counts[t]), key=lambda t: (-counts[t], words[t]))
     kept = ranked[: max(0, most - len(_SPECIAL))]
@@ -216,7 +216,7 @@ def _outputs(words: Sequence[str], train: Blocks, most: int) -> tuple[list[str],
 
 
 def _unigram(train: Ints, held_out: Ints) -> float:
-    """Perplexity of knowing only how frequent each output is; one never seen counts as seen once."""
+    """Return the perplexity by each output's frequency alone; an output never seen counts as seen once."""
     counts = np.bincount(train.ravel(), minlength=int(held_out.max()) + 1)
     return float(np.exp(np.mean(np.log(train.size / np.maximum(1, counts[held_out])))))
 
@@ -231,7 +231,7 @@ def _save(module: nn.Module, path: Path, half: bool) -> None:
 
 
 def load_elmo(folder: Path, *, device: str = "cpu") -> Elmo:
-    """The encoder of a folder, in evaluation mode, its weights frozen; nothing in the folder is run."""
+    """Load the encoder of a folder in evaluation mode, its weights frozen; run nothing in the folder."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

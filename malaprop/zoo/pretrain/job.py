@@ -42,7 +42,7 @@ class EncoderWork(Protocol):
 
     @property
     def rates(self) -> tuple[tuple[str, float], ...]:
-        """Parameters whose name begins so have this share of the rate."""
+        """Return shares of the rate, for parameters whose name begins with the given string."""
 
     @property
     def fingerprint(self) -> str:
@@ -50,7 +50,7 @@ class EncoderWork(Protocol):
 
     @property
     def origin(self) -> str | None:
-        """The weights it started from, None for random ones."""
+        """Return the weights it started from, None for random ones."""
 
     def at(self, progress: float) -> None:
         """Adapt to the share of the budget that is spent, from 0 to 1; called before each step."""
@@ -60,7 +60,7 @@ class EncoderWork(Protocol):
     def figures(self) -> dict[str, float]: ...
 
     def about(self, trained: str) -> str:
-        """What it is in a sentence, given on what it was trained."""
+        """Describe the encoder in a sentence, given what it was trained on."""
 
     def save(self, folder: Path, *, half: bool) -> None: ...
 
@@ -101,7 +101,7 @@ def make_training_task(
 
 
 def plan(kind: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """The settings of a kind, some of them changed; a value of the wrong type is refused."""
+    """Return the settings of a kind with some of them changed; raise on a value of the wrong type."""
     make = KINDS[kind]
     defaults = make()
     given = dict(settings or {})
@@ -130,7 +130,7 @@ def pretrain(  # noqa: PLR0913 - users set them by name
     seed: int = 0,
     quiet: bool = False,
 ) -> tuple[Path, Card]:
-    """Pre-trains an encoder and writes its folder whole or not at all.
+    """Pre-train an encoder and write its folder whole or not at all.
 
     What was killed goes on when it is asked for again with the same settings. Without `steps` or `minutes` it reads the
     text as many times as its settings say.

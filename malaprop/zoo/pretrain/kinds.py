@@ -23,11 +23,11 @@ CARD = ROLES["encoder"].file
 
 
 def home(kind: str) -> Path:
-    """Where an encoder of a kind lies when no folder is named."""
+    """Return the folder of an encoder of a kind where the user names none."""
     return store.cache_root() / "pretrained" / kind
 
 
 def found(kind: str) -> Path | None:
-    """The encoder of a kind that was pre-trained last without naming a folder, if any."""
+    """Return the folder of the encoder of a kind that was pre-trained last without naming one, if any."""
     folder = home(kind)
     return folder if holds(folder, "encoder") else None

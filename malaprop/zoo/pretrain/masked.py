@@ -49,14 +49,14 @@ class Adapter(nn.Module):
 
 
 def attach_adapters(model: Any, rank: int) -> None:
-    """Holds the body of a masked language model and gives each linear layer of it an adapter; the head learns."""
+    """Freeze the body of a masked language model and give each linear layer of it an adapter; the head learns."""
     body = model.base_model.requires_grad_(False)
     for parent, name, layer in list(_layers(body, nn.Linear)):
         setattr(parent, name, Adapter(layer, rank))
 
 
 def merge_adapters(model: Any) -> None:
-    """Adds what the adapters learnt to the layers, which then stand alone again."""
+    """Add the adapters' products to their layers and put the plain layers back."""
     for parent, name, adapter in list(_layers(model.base_model, Adapter)):
         with torch.no_grad():
             adapter.plain.weight += adapter.up @ adapter.down
@@ -70,13 +70,13 @@ def _layers(body: nn.Module, kind: type[nn.Module]) -> Iterator[tuple[nn.Module,
 
 
 def find_learnt(model: Any) -> dict[str, Tensor]:
-    """The weights that learn: adapters and head, without the output matrix, which is the table of embeddings."""
+    """Return the weights that learn: adapters and head, without the output matrix (the table of embeddings)."""
     tied = {id(p) for p in model.get_input_embeddings().parameters()}
     return {name: p.detach() for name, p in model.named_parameters() if p.requires_grad and id(p) not in tied}
 
 
 def write_adapters(model: Any, path: Path) -> None:
-    """What learnt, matrices in one byte a weight with a scale a row, the rest in two."""
+    """Write the learnt weights, matrices in one byte a weight with a scale a row, the rest in two."""
     from safetensors.torch import save_file
 
     kept: dict[str, Tensor] = {}
@@ -264,7 +264,7 @@ class MaskedWork:
         )
 
     def save(self, folder: Path, *, half: bool) -> None:
-        """As transformers has it; with `half` the weights take two bytes each and still load as 32-bit ones."""
+        """Write the model as transformers has it; with `half` the weights take two bytes and still load as 32-bit."""
         if any(isinstance(part, Adapter) for part in self.model.modules()):
             write_adapters(self.model, folder / ADAPTERS)
             merge_adapters(self.model)

@@ -30,7 +30,7 @@ class Symbols(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """Rows with some tokens hidden, which those are, and what stood there."""
+    """Rows with some tokens hidden, the places of those, and the tokens that stood there."""
 
     inputs: Int[Tensor, "batch token"]
     places: Int[Tensor, "batch hidden"]
@@ -38,7 +38,7 @@ class Hidden(NamedTuple):
 
 
 def pack_texts(pieces: Sequence[Sequence[int]], symbols: Symbols, length: int, *, name: str) -> Blocks:
-    """Texts one after another with an end between them, cut in rows that begin and end with special tokens."""
+    """Join texts with an end between them, and cut rows that begin and end with special tokens."""
     stream = np.concatenate([np.asarray([*row, symbols.end], np.int32) for row in pieces])
     rows = blocks(stream, length - 2, name=name, least=4)
     edges = (np.full((len(rows), 1), symbol, np.int32) for symbol in (symbols.begin, symbols.end))
@@ -76,7 +76,7 @@ def _rand(shape: torch.Size, device: torch.device, draw: torch.Generator | None)
 
 
 def surprise(model: Any, body: Any, hidden: Hidden) -> Float[Tensor, ""]:
-    """Mean negative log-likelihood of what was hidden; the head reads those places alone."""
+    """Return the mean negative log-likelihood of the hidden tokens; the head reads those places alone."""
     return functional.cross_entropy(_guesses(model, body, hidden), hidden.wanted.flatten(), ignore_index=_IGNORED)
 
 
@@ -89,7 +89,7 @@ def _guesses(model: Any, body: Any, hidden: Hidden) -> Float[Tensor, "guess voca
 
 @torch.no_grad()
 def evaluate_masked(model: Any, rows: Blocks, masking: Masking, *, batch: int = 32) -> dict[str, float]:
-    """Masked perplexity and how often the hidden token is the first guess or among five; always the same masks."""
+    """Return masked perplexity and how often the hidden token is the first guess or among five; masks are fixed."""
     model.eval()
     device = next(model.parameters()).device
     draw = torch.Generator().manual_seed(0)
@@ -111,7 +111,7 @@ def evaluate_masked(model: Any, rows: Blocks, masking: Masking, *, batch: int = 
 
 
 def unigram(train: Blocks, held_out: Blocks, symbols: Symbols, vocab: int) -> float:
-    """Perplexity of ordinary tokens by how frequent they are in training; one never seen counts as seen once."""
+    """Return the perplexity of ordinary tokens by training frequency; one never seen counts as seen once."""
     counts: NDArray[np.int64] = np.bincount(train.ravel(), minlength=vocab)
     counts[list(symbols.special)] = 0
     kept = held_out[~np.isin(held_out, symbols.special)]

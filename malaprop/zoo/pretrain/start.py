@@ -33,14 +33,14 @@ class Start:
 
     @property
     def limit(self) -> int:
-        """The longest row the model reads."""
+        """Return the length of the longest row the model reads."""
         config = self.model.config
         before = config.pad_token_id + 1 if config.model_type == "roberta" else 0
         return int(config.max_position_embeddings) - before
 
 
 def open_start(start: str, kind: str, *, name: str | None = None) -> Start:
-    """A masked language model of the kind, `bert`, `roberta` or `albert`; a head that is missing starts at random."""
+    """Open a masked language model of the kind, `bert`, `roberta` or `albert`; a missing head starts at random."""
     folder = Path(start).expanduser()
     local = folder.is_dir()
     if not local and (offline() or "/" not in start.removeprefix("hub:") or start.startswith((".", "/", "~"))):

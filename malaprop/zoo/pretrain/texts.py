@@ -32,7 +32,7 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, name: str) -> Corpus:
-        """Holds out a tenth of the distinct texts up to 200, of many one in fifty, whatever their order."""
+        """Hold out a tenth of the distinct texts up to 200, of many one in fifty, whatever their order."""
         kept = [line for text in texts if (line := " ".join(text.split()))]
         marks = {text: _mark(text) for text in dict.fromkeys(kept)}
         if len(marks) < 2:
@@ -56,7 +56,7 @@ def _mark(text: str) -> bytes:
 
 
 def corpus(spec: str, read: Read) -> Corpus:
-    """Texts of datasets (their training splits alone), `wikitext` and plain text files, several joined with commas."""
+    """Read texts of datasets (training splits alone), `wikitext` and plain text files, joined with commas."""
     parts = [part.strip() for part in spec.split(",")]
     if not all(parts):
         raise SettingError(f"--data takes names and files joined with commas, got {spec!r}")
@@ -77,7 +77,7 @@ def _texts(part: str, read: Read) -> list[str]:
 
 
 def _wikitext() -> list[str]:
-    """WikiText's training articles without their headings."""
+    """Return WikiText's training articles without their headings."""
     from malaprop.assets import store
 
     folder = store.locate("wikitext")
@@ -109,7 +109,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def blocks(stream: NDArray[np.int32], length: int, *, name: str, least: int = 8) -> Blocks:
-    """A stream of tokens in rows of one length, what is left over dropped; a stream shorter than a row is one row."""
+    """Cut a stream of tokens into rows of one length and drop the rest; a short stream is one row."""
     if len(stream) < least:
         raise DataError(f"{name} comes to {len(stream)} tokens; pre-training wants {least} at the very least")
     width = min(length, len(stream))

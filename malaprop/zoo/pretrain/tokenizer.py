@@ -21,7 +21,7 @@ _MARKS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_
 
 
 def byte_level(texts: Sequence[str], vocab: int) -> Tokenizer:
-    """Byte-level BPE, cased, <s> text </s> (Liu et al. 2019)."""
+    """Train byte-level BPE, cased, <s> text </s> (Liu et al. 2019)."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     made = Tokenizer(models.BPE(unk_token=None))
@@ -40,7 +40,7 @@ def byte_level(texts: Sequence[str], vocab: int) -> Tokenizer:
 
 
 def lower_cased(texts: Sequence[str], vocab: int) -> Tokenizer:
-    """Lower-cased pieces that begin with their blank, [CLS] text [SEP].
+    """Train lower-cased pieces that begin with their blank, [CLS] text [SEP].
 
     Lan et al. 2020 use a unigram model. Ours is BPE: the trainer of unigram models gives another vocabulary each time.
     """
@@ -60,14 +60,14 @@ def lower_cased(texts: Sequence[str], vocab: int) -> Tokenizer:
 
 
 def _some(texts: Sequence[str]) -> Iterator[str]:
-    """Texts from all over the corpus, up to the most that is read."""
+    """Yield texts from all over the corpus, up to about the most that a training reads."""
     size = sum(map(len, texts))
     step = max(1, -(-size // _READ))
     yield from texts[::step]
 
 
 def pieces(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of each text, special ones left out."""
+    """Return the tokens of each text, special ones left out."""
     out: list[list[int]] = []
     for begin in range(0, len(texts), 4096):
         part = list(texts[begin : begin + 4096])
@@ -99,7 +99,7 @@ def load(folder: Path) -> Tokenizer:
 
 
 def save(tokenizer: Tokenizer, folder: Path, *, names: dict[str, str], length: int, lower: bool) -> None:
-    """The two files from which transformers makes a tokenizer."""
+    """Write the two files from which transformers makes a tokenizer."""
     tokenizer.save(str(folder / FILE))
     roles = {f"{name}_token": token for name, token in names.items()}
     roles = {"cls_token": names.get("bos", ""), "sep_token": names.get("eos", ""), **roles}

@@ -48,7 +48,7 @@ class AverageEdits:
     def _edited(
         self, work: Splice, edits: Edits
     ) -> tuple[Float[Tensor, "variant label"], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-        """Logits of all variants, and which of them hold."""
+        """Return logits of all variants, and which of them are valid; the others need a whole forward pass."""
         size = np.minimum(work.lengths, work.limit)
         middle = self._middle(work, size)
         offset, tokens = work.offset, len(size)
@@ -70,7 +70,7 @@ class AverageEdits:
         return logits, edits.fits & ~whole & (work.length > 0)
 
     def _sums(self, work: Splice, start: Ints, size: Ints) -> Float[Tensor, "stretch dim"]:
-        """The summed vectors of some stretches of tokens."""
+        """Return the summed vectors of stretches of tokens."""
         size = np.maximum(size, 0)
         index, *_ = work.ship(runs(start, size)) if size.any() else (torch.zeros(0, dtype=torch.int64),)
         (begin,) = work.ship(np.cumsum(size) - size)
@@ -78,7 +78,7 @@ class AverageEdits:
         return F.embedding_bag(work.tokens[index.to(work.device)], vectors, begin, mode="sum")
 
     def _middle(self, work: Splice, size: Ints) -> Ints:
-        """Of each base the place of its first separator; its size where it has none."""
+        """Return the place of each base's first separator; its size where it has none."""
         out = size.copy()
         found = _places(work, runs(work.offset, size))
         base = np.repeat(np.arange(len(size)), size)[found]
@@ -86,13 +86,13 @@ class AverageEdits:
         return out
 
     def _moves(self, work: Splice, start: Ints, size: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which stretches hold a separator."""
+        """Return which stretches hold a separator."""
         found = _places(work, runs(start, size))
         return np.bincount(np.repeat(np.arange(len(size)), size)[found], minlength=len(size)) > 0
 
 
 def _places(work: Splice, index: Ints) -> Ints:
-    """Which of these tokens are separators."""
+    """Return which of these tokens are separators."""
     if not len(index):
         return index
     (where,) = work.ship(index)

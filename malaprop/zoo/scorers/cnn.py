@@ -34,7 +34,7 @@ class _Bases:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spots:
-    """Places where one token is put for another: what all variants at one place have in common."""
+    """Places where one token replaces another, with the values that all variants at one place share."""
 
     rest: Float[Tensor, "spot column filter"]  # the windows over the place, less the token that stood there
     edge: Float[Tensor, "spot filters"]  # the largest of all other windows
@@ -59,7 +59,7 @@ class CnnEdits:
 
     @property
     def table(self) -> Float[Tensor, "vocab column filter"]:
-        """Each word times the columns of all kernels, one kernel after another."""
+        """Return each word times the columns of all kernels, one kernel after another."""
         return self._table.rows()
 
     @cached_property
@@ -72,7 +72,7 @@ class CnnEdits:
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
-        """Where each kernel's columns lie."""
+        """Return where each kernel's columns lie."""
         return list(pairwise([0, *accumulate(self.widths)]))
 
     @property
@@ -121,7 +121,7 @@ class CnnEdits:
         ids: Int[Tensor, "batch token"],
         lengths: Int[Tensor, " batch"],
     ) -> Float[Tensor, "batch window filter"]:
-        """All windows of one width, -inf where they leave the text."""
+        """Return all windows of one width, -inf where they leave the text."""
         first, end = self._spans[number]
         width = end - first
         index = ids.unfold(1, width, 1) * table.shape[1] + torch.arange(first, end, device=ids.device)
@@ -152,7 +152,7 @@ class CnnEdits:
         return _Bases(windows, _running(before), _running(after, back=True))
 
     def _cut(self, work: Splice, bases: Ints, spots: tuple[Ints, Ints], kept: _Bases) -> _Spots:
-        """What the spots' variants have in common, from running maxima over their bases."""
+        """Return the values that variants at one spot share, from running maxima over their bases."""
         base, at, place = work.ship(*spots, work.offset[bases[spots[0]]] + spots[1])
         rest = self.table.index_select(0, work.tokens[place]).neg_()
         for (first, end), windows in zip(self._spans, kept.windows, strict=True):
@@ -163,7 +163,7 @@ class CnnEdits:
     def _alone(
         self, work: Splice, bases: Ints, spots: tuple[Ints, Ints], table: Float[Tensor, "vocab column filter"]
     ) -> _Spots:
-        """The same where a base has few spots: its other windows are gone through once for each."""
+        """Return the same for bases with few spots, by going through the base's other windows once for each."""
         (at,) = work.ship(spots[1])
         ids, sizes = _tokens(work, bases[spots[0]])
         row = torch.arange(len(at), device=work.device)[:, None]
@@ -182,7 +182,7 @@ class CnnEdits:
     def _swapped(
         self, fresh: Float[Tensor, "variant column filter"], spot: Int[Tensor, " variant"], common: _Spots
     ) -> Float[Tensor, "variant label"]:
-        """One token for one, given the new ones' rows of the table, which are used up."""
+        """Return the logits of one-token swaps from the new tokens' rows of the table, which it overwrites."""
         fresh += common.rest.index_select(0, spot)
         tops = common.edge.index_select(0, spot)
         for mine, (first, end) in zip(tops.chunk(len(self.widths), 1), self._spans, strict=True):
@@ -193,7 +193,7 @@ class CnnEdits:
     def _around(
         self, work: Splice, edits: Edits, part: Ints, place: Ints, kept: _Bases
     ) -> Float[Tensor, "variant label"]:
-        """Any stretch: its windows are those of the few tokens around it, read as a text of their own."""
+        """Return the logits of any edit: its windows are those of the tokens around it, read as a text."""
         reach = max(self.widths) - 1
         at, old = edits.at[part], edits.old[part]
         first = np.maximum(at - reach, 0)
@@ -222,7 +222,7 @@ def _tokens(work: Splice, bases: Ints) -> tuple[Int[Tensor, "base token"], Int[T
 
 
 def _spots(base: Ints, at: Ints) -> tuple[tuple[Ints, Ints], Ints]:
-    """The distinct pairs, and which of them each is."""
+    """Return the distinct pairs, and which of them each pair is."""
     span = int(at.max(initial=0)) + 1
     found, which = find_used(base * span + at, (int(base.max(initial=0)) + 1) * span)
     return (found // span, found % span), which
@@ -233,7 +233,7 @@ def _chunks(index: Ints, rows: int) -> list[Ints]:
 
 
 def _running(values: Float[Tensor, "base place filter"], *, back: bool = False) -> Float[Tensor, "base place filter"]:
-    """The largest so far, place by place, from the first on or back from the last."""
+    """Return the running maximum, place by place, from the first on or back from the last."""
     if values.is_cuda:
         return values.flip(1).cummax(1).values.flip(1) if back else values.cummax(1).values
     places = values.unbind(1)[:: -1 if back else 1]

@@ -1,4 +1,4 @@
-"""What scorers of single edits share: which variants differ from their base in one stretch, and tables by word."""
+"""Parts that scorers of single edits share: which variants differ from their base in one stretch, tables by word."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def keep_large_groups(work: Splice, fits: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 def blocks(work: Splice, chosen: Ints, tokens: int) -> Iterator[tuple[Ints, Ints]]:
-    """Bases, longest first, of about `tokens` tokens together, and those of the chosen variants that they have."""
+    """Yield bases, longest first, of about `tokens` tokens together, with the chosen variants of those bases."""
     bases, _ = find_used(work.base[chosen], len(work.lengths))
     sizes = np.minimum(work.lengths[bases], work.limit)
     order = np.argsort(-sizes, kind="stable")
@@ -78,7 +78,7 @@ class WordTable:
             raise SettingError("edits are scored by word vectors that stand alone; use Plain for this model")
 
     def rows(self) -> Float[Tensor, "known ..."]:
-        """A row for each word known now."""
+        """Return a row for each word known now."""
         if isinstance(self.embedding, nn.Embedding):
             if self._rows is None:
                 words = self.embedding.weight.detach().clone()

@@ -113,7 +113,7 @@ class LstmEdits:
 
     @cached_property
     def _strips(self) -> LstmStrips:
-        """What a GPU does instead, whose steps are bound by the number of their kernels."""
+        """Return the scorer for a GPU, where the number of kernels bounds the time of a step."""
         ways = Ways.of([way.table for way in self.ways], [way.weight for way in self.ways])
         return LstmStrips(ways, unknown=self.unknown)
 
@@ -123,7 +123,7 @@ class LstmEdits:
         return _States(h, c, top)
 
     def _known(self, way: _Way, work: Splice, bases: Ints) -> tuple[_States, Ints]:
-        """States of the bases and where each has its own.
+        """Return the states of the bases, and where each base has its own.
 
         Those of the last call serve again where they hold all of these bases: a population's texts are edits of one
         original, round after round.
@@ -163,7 +163,7 @@ class LstmEdits:
         place: Ints,
         states: _States,
     ) -> None:
-        """Reads the chosen variants on from the state of base `place` after `keep` tokens; the maxima go to `out`."""
+        """Read the chosen variants on from the state of base `place` after `keep` tokens; the maxima go to `out`."""
         steps = np.maximum(work.length[chosen], 1) - keep
         order = np.argsort(-steps, kind="stable")
         rows = self.rows * _more(work)
@@ -188,12 +188,12 @@ class LstmEdits:
 
 
 def _more(work: Splice) -> int:
-    """A GPU has no cache to leave, and its steps are bound by their number."""
+    """Return how many times more rows a GPU takes: it has no cache to leave, and kernels bound its steps."""
     return 1 if work.device.type == "cpu" else 64
 
 
 def _active(steps: Ints) -> list[int]:
-    """How many rows are still being read at each step, of rows sorted by falling number of steps."""
+    """Return how many rows are still being read at each step, of rows sorted by falling number of steps."""
     most = int(steps[0]) if len(steps) else 0
     active: list[int] = np.searchsorted(-steps, -np.arange(most), side="left").tolist()
     return active

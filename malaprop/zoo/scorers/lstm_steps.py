@@ -37,7 +37,7 @@ class Ways:
 
     @classmethod
     def of(cls, tables: Sequence[Tensor], weights: Sequence[Tensor]) -> Ways:
-        """Of directions whose cell gate is doubled (see LstmEdits), which is taken back here."""
+        """Stack directions whose cell gate is doubled (see LstmEdits), and halve that gate again."""
         dim = weights[0].shape[0]
         scale = weights[0].new_ones(4, dim)
         scale[2] = 0.5
@@ -115,7 +115,7 @@ class Strip:
 def cell(
     taken: Float[Tensor, "row gates"], given: Float[Tensor, "row gates"], c: Float[Tensor, "row dim"]
 ) -> tuple[Float[Tensor, "row dim"], Float[Tensor, "row dim"]]:
-    """One step from both halves of the gates: the hidden state and the cell after it."""
+    """Take one step from both halves of the gates; return the hidden state and the cell after it."""
     if taken.is_cuda:
         h, c, _ = torch.ops.aten._thnn_fused_lstm_cell(taken, given, c)
         return h, c
@@ -136,7 +136,7 @@ class LstmStrips:
         self.runners = [Strip(ways, size) for size in sizes]
 
     def tops(self, work: Splice, edits: Edits, near: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Tensor:
-        """The maxima over time, directions side by side; variants that are not near are read from end to end."""
+        """Return the maxima over time, directions side by side; variants that are not near are read as a whole."""
         out = torch.empty(work.count, self.ways.many, self.ways.dim, device=work.device)
         near_bases, _ = find_used(work.base[near], len(work.lengths))
         order = near_bases[np.argsort(-work.lengths[near_bases], kind="stable")]
@@ -151,7 +151,7 @@ class LstmStrips:
         return out.flatten(1)
 
     def _read(self, work: Splice, bases: Ints) -> States:
-        """States of some bases after each number of tokens, [read, way, base, dim]; longest first."""
+        """Return the bases' states after each number of tokens, [read, way, base, dim]; longest first."""
         sizes = np.minimum(work.lengths[bases], work.limit)
         rounds = -(-int(sizes[0]) // STEPS) if len(bases) else 0
         states = States.blank(rounds * STEPS + 1, *self.reader.now.h.shape, device=work.device)
@@ -198,7 +198,7 @@ class LstmStrips:
         place: Ints,
         states: States,
     ) -> None:
-        """Reads the chosen variants on from their bases' states, or from nothing; each direction in its own order."""
+        """Read the chosen variants on from their bases' states, or from nothing; each direction in its own order."""
         length = np.maximum(work.length[chosen], 1)
         whole = edits.new[chosen] + edits.old[chosen] == 0
         size, at, old = edits.size[chosen], edits.at[chosen], edits.old[chosen]
@@ -244,7 +244,7 @@ class LstmStrips:
             out[index, way] = strip.now.top[way, :count]
 
     def _ahead(self, work: Splice, variants: Ints, keep: Ints, steps: Ints, *, back: bool) -> Int[Tensor, "row step"]:
-        """The tokens still to read; a text without tokens is read as one unknown word."""
+        """Return the tokens still to read; a text without tokens is read as one unknown word."""
         length = work.length[variants]
         if not steps.any():
             return torch.zeros(len(variants), 0, dtype=torch.int64, device=work.device)
