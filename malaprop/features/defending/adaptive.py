@@ -1,8 +1,8 @@
-"""Adaptive: a defence that draws at random, as an attacker asks it who knows that.
+"""An attack that knows a randomised defence: it asks for means over several draws, and confirms on fresh ones.
 
-Scores are means over several draws, so that the luck of one draw cannot lead the search. A success must hold on fresh
-draws, which the search has never seen: the label that wins most of them must be wrong. (Athalye et al. 2018 call the
-first half expectation over transformation.)
+Scores are means over several draws, so that the luck of one draw cannot mislead the search (expectation over
+transformation, Athalye et al. 2018). A success must hold on fresh draws, which the search has never seen: the label
+that wins most of them must be wrong.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from malaprop.frame.runs.defended import Defended
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adaptive(Wrapper):
-    """A defended victim whose answers are means over `draws` draws, and plain answers votes of `fresh` others.
+    """A defended victim whose scores are means over `draws` draws, and whose `predict` is the vote of `fresh` others.
 
-    The defence as it is deployed has draw 0, which is in neither.
+    The deployed defence answers with draw 0, which is in neither set.
     """
 
     defended: Defended
     draws: int = 4
     fresh: int = 9
     lanes: ClassVar[int] = 1
-    renews: ClassVar[bool] = False  # which draws are meant is fixed
+    renews: ClassVar[bool] = False  # the numbers of the draws are fixed
 
     def __post_init__(self) -> None:
         if self.draws < 1 or self.fresh < 1:
@@ -53,7 +53,7 @@ class Adaptive(Wrapper):
 
     @property
     def rounding(self) -> float:
-        """Above 0: what fresh draws do not confirm is no error, and the search goes on without it."""
+        """Return a rounding above 0, by which a success that fresh draws refute is no error and the search goes on."""
         return max(1e-3, self.defended.rounding)
 
     def begin(self, pool: Pool, wanted: Ints) -> Floats:
@@ -64,7 +64,7 @@ class Adaptive(Wrapper):
         return begun
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        """Shares of the fresh draws that each label wins."""
+        """Return [text, label] the share of the fresh draws that each label wins."""
         if not texts:
             return np.empty((0, self.labels or 0), np.float32)
         found = self.defended.draws(in_fields(texts), range(self.draws + 1, self.draws + self.fresh + 1), exact=True)

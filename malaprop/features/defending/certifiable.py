@@ -1,4 +1,4 @@
-"""Attacks that make no other changes than a certificate speaks of: what they leave is the ceiling to its floor."""
+"""Attacks limited to the changes that a certificate covers: accuracy under them is an upper bound beside its lower."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Certifiable:
     noise: Swaps
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
-        yield from ()  # a generator like its siblings, though it asks nothing
+        yield from ()  # makes this a generator, as the protocol wants, though it asks nothing
         known, table, strings = self.noise.known.synonyms, trial.origin.table, trial.origin.strings
         return [
             remembered(table, ("certifiable", self, w), w, lambda w=w: known.get(w.lower(), ()))  # type: ignore[misc]
@@ -32,7 +32,7 @@ class Certifiable:
 
 
 def within(noise: Noise, attack: Attack) -> Attack:
-    """Return the attack within what is certified: any number of SAFER's synonyms, else `attack` on one word."""
+    """Return an attack within the certificate: on any words by SAFER's synonyms, else `attack` on one word."""
     if isinstance(noise, Swaps):
         return Attack(name="synonyms", candidates=Certifiable(noise=noise), search=Greedy(rank=LeaveOneOut()))
     return replace(attack, name=f"{attack.name}-one-word", constraints=(*attack.constraints, MaxWords(count=1)))

@@ -1,4 +1,4 @@
-"""Certificates on disk: one line a text, and what they add up to."""
+"""Certificates on disk: one line for each text, and the record that summarises them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from malaprop.frame.records.store import LineKind
 from malaprop.frame.records.summary import Rate
 
 FILE, LINES = "certified.json", "certificates.jsonl"
-LEAST, MOST = 5, 10  # changed words up to which certified accuracy is told, at least and at most
+LEAST, MOST = 5, 10  # the curve of certified accuracy ends between these numbers of changed words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Of one text: `radius` words may change and the label stays; None: not even as it stands is it sure."""
+    """The certificate of one text: its label stays while at most `radius` words change; None: it is not certified."""
 
     id: str
     label: int
     prediction: int
-    hits: int  # copies, of those that bound the chance, with the predicted label
+    hits: int  # copies with the predicted label, among those that bound its chance
     lower: float  # bound on the chance of that label
     words: int
     changeable: int | None  # words that can change at all, in the sense of the certificate; None: words may be added
@@ -42,19 +42,19 @@ class Certificate:
         return json.dumps(encode(self), ensure_ascii=False)
 
     def holds(self, changed: int) -> bool:
-        """Whether the text is right, and sure to be after so many changes; fewer words than that can all change."""
+        """Return whether the text is right and certified for `changed` words, or for all where it has fewer."""
         most = changed if self.changeable is None else min(changed, self.changeable)
         return self.right and self.radius is not None and self.radius >= most
 
     @property
     def lasts(self) -> bool:
-        """Whether the text is right, and sure to be whatever number of words changes."""
+        """Return whether the text is right and certified for any number of changed words."""
         return self.changeable is not None and self.holds(self.changeable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Challenge:
-    """Texts changed at random inside certificates, each voted on by as many copies as made the certificate."""
+    """A test of certificates: texts changed at random inside them, each voted on by as many copies as certified it."""
 
     texts: int  # certified texts that were changed
     tries: int  # changed texts
@@ -64,11 +64,11 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopCurve:
-    """What an attack on the vote leaves: the upper bound beside the lower one of certificates."""
+    """Accuracy under an attack on the vote: an upper bound, beside the lower bound of the certificates."""
 
     recipe: str = ""
     accuracy: tuple[Rate, ...]  # right when at most 0, 1, 2 ... words may change
-    inside: int  # attacked texts, broken or not, that lie inside the certificate of their original
+    inside: int  # attacked texts, successes or not, that lie inside the certificate of their original
     flipped: int  # of those, texts with another label than the certified one, by as many copies as certified it
     contradicted: int  # of those, texts that keep the other label when many more copies vote
     errors: int = 0  # texts that could not be attacked, which count as they were
@@ -76,12 +76,12 @@ class TopCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedRecord(Record):
-    """What the certificates of one smoothed victim add up to."""
+    """A summary of the certificates of one smoothed victim."""
 
     victim: str
     data: str
     defence: str
-    about: str  # which changes the certificates speak of
+    about: str  # which changes the certificates cover
     settings: dict[str, Any] = field(default_factory=dict)
     samples: int
     alpha: float
@@ -91,13 +91,13 @@ class CertifiedRecord(Record):
     every: Rate  # right and sure whatever number of words changes
     unsure: int  # texts without a certificate
     seconds: float = 0.0
-    exact: int = 0  # texts of which all copies were asked
+    exact: int = 0  # texts all of whose copies were asked
     top: TopCurve | None = None
     challenge: Challenge | None = None
 
     @property
     def half(self) -> int | None:
-        """The most changed words, of those told, under which half of the texts are right and sure; None: not even 0."""
+        """Return the most changed words at which half of the texts are certified and right; None: not even at 0."""
         found = [d for d, rate in enumerate(self.certified) if rate.total and rate.value >= 0.5]
         return max(found, default=None)
 
@@ -119,5 +119,5 @@ CERTIFICATES = LineKind(file=LINES, what="certificates", read=partial(decode, Ce
 
 
 def read_certificates(folder: Path) -> list[Certificate]:
-    """The lines, where there are any."""
+    """Read the certificates in a folder; empty where it has none."""
     return read_lines(folder / LINES, CERTIFICATES.read)

@@ -15,7 +15,7 @@ TITLE = "Certificates"
 
 
 def certificates(found: Sequence[CertifiedRecord]) -> Markup:
-    """One card for all certificates at hand; nothing where there is none."""
+    """Return one card for all certificates; empty where there are none."""
     if not found:
         return Markup("")
     lead = (
@@ -27,7 +27,7 @@ def certificates(found: Sequence[CertifiedRecord]) -> Markup:
 
 
 def figure(found: Sequence[CertifiedRecord]) -> Markup:
-    """Certified accuracy against the number of changed words, and above it what an attack left."""
+    """Return the chart of certified accuracy by changed words, and above it accuracy under attack."""
     both = any(one.top is not None for one in found)
     named = [(f"{_name(one)}: {name}" if both else _name(one), rates) for one in found for name, rates in curves(one)]
     title = f"Certified accuracy{' and accuracy under attack' * both} against changed words"
@@ -37,14 +37,14 @@ def figure(found: Sequence[CertifiedRecord]) -> Markup:
 
 
 def curves(one: CertifiedRecord) -> Iterator[tuple[str, Sequence[Rate]]]:
-    """The lower bound and, where there was an attack, the upper one: rates by the number of changed words."""
+    """Yield the named curves of a record, by changed words: certified accuracy, and accuracy under attack if any."""
     yield "certified", one.certified
     if one.top:
         yield f"under {one.top.recipe}", one.top.accuracy
 
 
 def chart(title: str, what: str, named: Sequence[tuple[str, Sequence[Rate]]]) -> Markup:
-    """Curves over the number of changed words, from 0 on."""
+    """Return a chart of curves over the number of changed words, from 0 on."""
     lines = [
         (name, color, [Mark.of(d, rate) for d, rate in enumerate(rates) if rate.total])
         for color, (name, rates) in enumerate(named)
@@ -56,7 +56,7 @@ def chart(title: str, what: str, named: Sequence[tuple[str, Sequence[Rate]]]) ->
 
 
 def table(found: Sequence[CertifiedRecord]) -> Markup:
-    """Rates with their intervals, and what each certificate speaks of."""
+    """Return a table of the rates with their intervals, and of the changes that each certificate covers."""
     most = 1 + LEAST
     names = ("Defence", "Model alone", "Vote", *(f"d = {d}" for d in range(1, most)), "Any number", "Unsure", "Changes")
     rows = []
@@ -77,7 +77,7 @@ def _describe_exact(one: CertifiedRecord) -> str:
 
 
 def _describe_tests(one: CertifiedRecord) -> list[str]:
-    """What attacked and changed texts say of the certificates, a line each."""
+    """Describe in lines how many attacked or changed texts contradict their certificates."""
     tests: list[tuple[str, int, TopCurve | Challenge]] = []
     if one.top:
         tests.append((f"attacked texts ({one.top.recipe}) inside their certificates", one.top.inside, one.top))
@@ -97,7 +97,7 @@ def _name(one: CertifiedRecord) -> str:
 
 
 def terminal(one: CertifiedRecord) -> str:
-    """A few lines for people."""
+    """Return the summary for the terminal."""
     lines = [
         f"{_name(one)} on {one.data}: {one.about}",
         f"  model alone      {one.plain}",
@@ -113,7 +113,7 @@ def terminal(one: CertifiedRecord) -> str:
 
 
 def headline(found: Sequence[CertifiedRecord]) -> Markup | None:
-    """How much is sure under one changed word."""
+    """Return a sentence with the share of texts certified for one changed word, by the best victim."""
     best = max(found, key=lambda one: one.certified[1].value if one.certified[1].total else -1.0)
     sure = tag("strong", f"{100 * best.certified[1].value:.0f}%") if best.certified[1].total else "none"
     return join(tag("strong", _name(best)), " is right, and sure to stay so when any one word changes, on ", sure,

@@ -1,6 +1,6 @@
 """Certificates: how many words of a text may change without a change of a smoothed victim's label.
 
-The victim's label is the one that most copies get, were all copies asked. Some are drawn to guess it, others to bound
+The victim's label is the one that most of all copies get. Some copies are drawn to guess it, others to bound
 its chance from below and those of other labels from above (Clopper and Pearson's exact bound, one-sided, alpha shared
 out among them). A change moves each chance by no more than the noise allows; as far as twice that does not reach from
 one bound to the other, no change of the kind that the noise covers can move the label. Each certificate is wrong with a
@@ -35,14 +35,14 @@ from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import Counters, Defended, Method
 from malaprop.frame.runs.folder import SizedDataset
 
-_AT_ONCE = 1 << 15  # copies asked together
+_AT_ONCE = 1 << 15  # copies in one question to the victim
 _HALVINGS = 60
 _TIE = 1e-12  # chances that differ by rounding alone are the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certifier:
-    """How certificates are made; `select` copies say which label to bound, and `samples` others bound it."""
+    """Certifies texts: `select` copies choose the label of a text, and `samples` others bound its chance."""
 
     samples: int = 1000
     select: int = 100
@@ -56,7 +56,7 @@ class Certifier:
             raise SettingError(f"--alpha is a chance above 0 and below 1, got {self.alpha}")
 
     def certify(self, victim: Victim, noise: Noise, examples: Iterable[Example]) -> Iterator[Certificate]:
-        """One certificate an example, in order."""
+        """Yield the certificate of each example, in order."""
         rest = iter(examples)
         size = max(1, _AT_ONCE // (self.samples + self.select))
         while block := list(islice(rest, size)):
@@ -69,7 +69,7 @@ class Certifier:
                 yield _make(example, text, noise, found[place], exact=place in every)
 
     def _bound(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> Iterator[VoteBounds]:
-        """Of each text the label that some copies say, and how many others have it, with bounds on its chance."""
+        """Yield for each text the label that `select` copies choose, with bounds on its chance by `samples` others."""
         if not texts:
             return
         first = winners(self._votes(victim, noise, texts, self.select, 2 * self.seed + 1)).tolist()
@@ -79,7 +79,7 @@ class Certifier:
             yield VoteBounds(guess, int(hits[guess]), *bound(hits, guess, self.alpha))
 
     def vote(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> list[int]:
-        """The label of each text by all of its copies, or by as many drawn ones as bound a certificate."""
+        """Return the label of each text by the vote of all its copies, or of `samples` drawn ones."""
         every, drawn = self._split(victim, noise, texts)
         labels = {place: int(votes.argmax()) for place, votes in every.items()}
         if drawn:
@@ -88,7 +88,7 @@ class Certifier:
         return [labels[place] for place in range(len(texts))]
 
     def _split(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> tuple[dict[int, Ints], list[int]]:
-        """By place the votes of texts whose copies are few enough to ask all, and the places of the others."""
+        """Return by place the votes of all copies of texts that have few enough, and the places of the others."""
         copies = [noise.every(text, self.samples, victim.unknown) for text in texts]
         asked = {place: found for place, found in enumerate(copies) if found is not None}
         drawn = [place for place, found in enumerate(copies) if found is None]
@@ -99,9 +99,9 @@ class Certifier:
         return {place: np.bincount(part) for place, part in zip(asked, parts, strict=True)}, drawn
 
     def _votes(self, victim: Victim, noise: Noise, texts: Sequence[Text], samples: int, seed: int) -> Floats:
-        """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own.
+        """Return the shares of votes [text, label]; many copies are drawn in parts, each from a seed of its own.
 
-        A certificate speaks of the model itself: a victim whose fast answers are rounded is asked with `predict`.
+        A certificate is about the model itself, so a victim whose fast path rounds is asked with `predict`.
         """
         parts = [min(_AT_ONCE, samples - a) for a in range(0, samples, _AT_ONCE)]
         total = np.zeros(())
@@ -122,14 +122,14 @@ class VoteBounds(NamedTuple):
 
 
 def _know(votes: Ints) -> VoteBounds:
-    """What all copies say: the chances themselves."""
+    """Return the exact chances from the votes of all copies."""
     label, total = int(votes.argmax()), int(votes.sum())
     others = np.delete(votes, label)
     return VoteBounds(label, int(votes[label]), int(votes[label]) / total, int(others.max(initial=0)) / total)
 
 
 def bound(hits: Ints, label: int, alpha: float) -> tuple[float, float]:
-    """The least chance of a label and the greatest of any other; both hold with confidence 1 - alpha.
+    """Return bounds on the chance of a label, from below, and of any other, from above, with confidence 1 - alpha.
 
     Of two labels one bound gives the other. Of more, half of alpha is for the label and half for the others.
     """
@@ -158,17 +158,17 @@ def _make(example: Example, text: Text, noise: Noise, found: VoteBounds, *, exac
 
 
 def noise_of(victim: Victim) -> Noise | None:
-    """The noise of a smoothed victim; None: it has no certificate."""
+    """Return the noise of a smoothed victim; None where its defence has no certificates."""
     return noise_of_method(victim.method) if isinstance(victim, Defended) else None
 
 
 def noise_of_method(method: Method) -> Noise | None:
-    """The noise that a method's certificates are of; None: it has none."""
+    """Return the noise whose certificates a method has; None where it has none."""
     return method.noise if isinstance(method, RanMask | Safer | RanDel) else None
 
 
 def radius(noise: Noise, text: Text, lower: float, upper: float | None = None) -> int | None:
-    """The most words that may change; None: not even the text as it stands is sure to keep its label.
+    """Return the most words that may change without a change of label; None: not even the unchanged text is certified.
 
     `lower` bounds the chance of the label, `upper` those of others, 1 - `lower` if not given.
     """
@@ -180,7 +180,7 @@ def radius(noise: Noise, text: Text, lower: float, upper: float | None = None) -
         high = 1
         while noise.shift(text, high) < apart:
             high *= 2
-    # the shift never falls, so the border can be halved in on
+    # the shift never falls as more words change, so bisection finds the border
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if noise.shift(text, middle) < apart else (low, middle - 1)
@@ -189,7 +189,7 @@ def radius(noise: Noise, text: Text, lower: float, upper: float | None = None) -
 
 @lru_cache(maxsize=1 << 16)
 def lower_bound(hits: int, total: int, alpha: float) -> float:
-    """Below the true chance with confidence 1 - alpha: the p at which `hits` or more of `total` has chance alpha."""
+    """Return a lower bound with confidence 1 - alpha: the p at which `hits` or more of `total` have chance alpha."""
     if hits <= 0:
         return 0.0
     low, high = 0.0, hits / total
@@ -200,7 +200,7 @@ def lower_bound(hits: int, total: int, alpha: float) -> float:
 
 
 def _at_least(hits: int, total: int, chance: float) -> float:
-    """The chance of `hits` or more of `total`."""
+    """Return the binomial probability of `hits` or more successes in `total` tries."""
     if chance <= 0:
         return 0.0
     if chance >= 1:
@@ -214,7 +214,7 @@ def _at_least(hits: int, total: int, chance: float) -> float:
 
 @lru_cache(maxsize=8)
 def _log_ways(total: int) -> NDArray[np.float64]:
-    """log C(total, i) for i from 0 to total."""
+    """Return log C(total, i) for i from 0 to total."""
     factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
     return np.asarray(factorial[total] - factorial - factorial[::-1])
 

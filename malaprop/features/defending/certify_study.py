@@ -95,7 +95,7 @@ class Certify:
 
     @property
     def limited(self) -> Attack:
-        """The attack, with as many words as it may change."""
+        """Return the attack limited to `words` changed words, each within the certificate."""
         from malaprop.features.defending.challenge import limit_words
         from malaprop.frame.runs.make_attack import make_attack
 
@@ -112,7 +112,7 @@ class Certify:
                 f"certificates are of {', '.join(NOISY[:-1])} and {NOISY[-1]}, with settings or without; got --defence "
                 f"{self.defence}"
             )
-        read_layer(*layers[0])  # a wrong setting should not wait for a model
+        read_layer(*layers[0])  # raises on a wrong setting before a model is loaded
         assert self.attack == "none" or self.limited
         if self.texts.fields is not None:
             raise SettingError("certificates speak of all words of a text; leave out --fields")
@@ -134,7 +134,7 @@ class Certify:
         )
         if self.attack != "none":
             yield Task(
-                name=_ATTACK, work=self.assail, output=RunFolder(), after=("examined",), items=self.choose, **given
+                name=_ATTACK, work=self.attack_vote, output=RunFolder(), after=("examined",), items=self.choose, **given
             )
             yield Task(name=_TOP, work=self.draw_top, output=JsonFile(TopCurve), after=(_LINES, _ATTACK), **given)
         if self.tries:
@@ -165,28 +165,28 @@ class Certify:
                 raise SettingError(f"--words {self.words}: the longest of these texts has {longest} words; give fewer")
         return {"data": found}
 
-    def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
-        """Which texts the victim inside answers correctly, as it is; refuses an attack that the vote does not allow."""
+    def examine(self, context: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
+        """Find the texts that the victim inside answers correctly; raise where the vote cannot serve the attack."""
         from malaprop.core.capability import check
         from malaprop.frame.runs.wrap import defend_by_spec
 
         if self.attack != "none":
-            vote, attack = defend_by_spec(self.defence, desk.victim(inputs["victim"])), self.limited
+            vote, attack = defend_by_spec(self.defence, context.victim(inputs["victim"])), self.limited
             check(attack.name, attack.needs, vote.name, vote.offers, vote.withheld)
-        yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
+        yield find_correct_texts(context.victim(inputs["victim"]), inputs["data"])
 
     def choose(self, inputs: Inputs) -> Examples:
-        """The texts, with labels in the victim's own terms."""
+        """Return the texts with their labels mapped to the victim's."""
         from malaprop.data.matching import agree
 
         return agree(self._examples(), inputs["examined"])
 
-    def certify(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def certify(self, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         from malaprop.features.defending.certify import describe_certificates, noise_of
         from malaprop.frame.runs.defended import Defended
         from malaprop.frame.runs.wrap import defend_by_spec
 
-        made = defend_by_spec(self.defence, desk.victim(inputs["victim"]))
+        made = defend_by_spec(self.defence, context.victim(inputs["victim"]))
         noise = noise_of(made)
         assert noise is not None
         assert isinstance(made, Defended)
@@ -196,25 +196,25 @@ class Certify:
     def read_agreed(self, inputs: Inputs) -> Inputs:
         return {"data": list(self.choose(inputs))}
 
-    def assail(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """The attack on the vote."""
+    def attack_vote(self, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """Attack the vote on a share of the texts."""
         from malaprop.frame.runs.wrap import defend_by_spec
 
-        vote = desk.hold(lambda: defend_by_spec(self.defence, desk.victim(inputs["victim"])))
-        yield from attack_share(desk, self.limited, vote, share, seed=self.texts.seed, width=self.width)
+        vote = context.hold(lambda: defend_by_spec(self.defence, context.victim(inputs["victim"])))
+        yield from attack_share(context, self.limited, vote, share, seed=self.texts.seed, width=self.width)
 
-    def draw_top(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TopCurve]:
+    def draw_top(self, context: WorkerContext, inputs: Inputs) -> Iterator[TopCurve]:
         from malaprop.features.defending.challenge import draw_top
 
-        victim = desk.victim(inputs["victim"])
+        victim = context.victim(inputs["victim"])
         found = draw_top(self.certifier, victim, self.noise, inputs[_LINES], inputs[_ATTACK], self.words)
         yield replace(found, recipe=self.limited.name)
 
-    def challenge(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Challenge]:
-        """Changed texts inside the certificates."""
+    def challenge(self, context: WorkerContext, inputs: Inputs) -> Iterator[Challenge]:
+        """Vote on changed texts inside the certificates."""
         from malaprop.features.defending.challenge import challenge
 
-        victim = desk.victim(inputs["victim"])
+        victim = context.victim(inputs["victim"])
         yield challenge(self.certifier, victim, self.noise, inputs["data"], inputs[_LINES], self.tries)
 
     def gather(self, root: Path) -> CertifiedRecord:
@@ -265,7 +265,7 @@ class Certify:
 
 
 def refuse_text(example: Example, seed: int, why: str) -> NoReturn:
-    """A text without a certificate would count as one that is not sure, which nobody found out: the run fails."""
+    """Raise: a text that failed would otherwise count as one without a certificate, which nobody has shown."""
     del seed
     raise VictimError(f"{example.id}: {why}")
 

@@ -1,4 +1,4 @@
-"""Certificates put to the test: changed texts inside them, and what an attack leaves beside what they promise."""
+"""Tests of certificates: votes on changed texts inside them, and accuracy under attack beside their lower bound."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from malaprop.features.defending.smooth import Noise, cut_text
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate
 
-_BLOCK = 64  # changed texts that are voted on together
-_KNOWN = 5000  # words that new ones are drawn from: the most common of the texts
+_BLOCK = 64  # changed texts in one vote
+_KNOWN = 5000  # the most common words of the texts, from which new words are drawn
 _MORE = 20  # times as many copies as made a certificate decide whether it is contradicted
-_STRONG = 100  # words that speak most against a label
+_STRONG = 100  # words with the lowest scores for a label
 
 
 def challenge(
     certifier: Certifier, victim: Victim, noise: Noise, examples: Sequence[Example], lines: Iterable[Certificate],
     tries: int,
 ) -> Challenge:  # fmt: skip
-    """Votes on `tries` texts with as many words changed as certificates allow; as many copies vote as certified them.
+    """Change words of `tries` texts, as many as their certificates allow, and vote with as many copies as certified.
 
-    Certified texts are taken in turn. Every other time the new words are those that the victim, shown each word alone,
-    takes most for another label.
+    Certified texts take turns. Every other time the new words are those with the lowest scores for the label, where
+    the victim reads each word alone.
     """
     by_id = {example.id: tuple(example.fields.values()) for example in examples}
     sure = sorted((line for line in lines if line.radius), key=lambda line: line.id)
@@ -68,7 +68,7 @@ def challenge(
 
 
 def _contradicts(certifier: Certifier, victim: Victim, noise: Noise, text: Text, label: int) -> bool:
-    """Whether many more copies vote against a certified label too: near a tie, few may do so by chance."""
+    """Return whether many more copies vote against a certified label too; near a tie, few may do so by chance."""
     many = replace(certifier, samples=_MORE * certifier.samples)
     return many.vote(victim, noise, [text])[0] != label
 
@@ -79,16 +79,16 @@ def _common_words(texts: Iterable[Fields]) -> list[str]:
 
 
 def _words_against(victim: Victim, words: Sequence[str], labels: Iterable[int]) -> Mapping[int, list[str]]:
-    """For each label the words that the victim, shown each alone, takes least for it."""
+    """Return for each label the words to which the victim, reading each alone, gives it the lowest scores."""
     scores = victim.predict([(word,) for word in words])
     return {label: [words[i] for i in np.argsort(scores[:, label], kind="stable")[:_STRONG]] for label in labels}
 
 
 def limit_words(noise: Noise, attack: Attack, words: int, copies: int) -> Attack:
-    """The attack with at most so many words changed, each in a way that certificates of this noise speak of.
+    """Return the attack limited to so many changed words, each in a way that certificates of this noise cover.
 
-    It goes on until another label leads by more than the chance of a vote of `copies` would explain (two standard
-    deviations): what turns the vote by chance alone breaks nothing.
+    It searches until another label leads by more than chance explains in a vote of `copies` (two standard deviations):
+    a text that turns the vote by chance alone is not a success.
     """
     few = MaxWords(count=words)
     found = replace(attack, stages=tuple(limit_words(noise, stage, words, copies) for stage in attack.stages))
@@ -103,7 +103,7 @@ def draw_top(
     certifier: Certifier, victim: Victim, noise: Noise, lines: Iterable[Certificate], outcomes: Sequence[Outcome],
     words: int,
 ) -> TopCurve:  # fmt: skip
-    """What an attack leaves of the accuracy by the number of words that it changed.
+    """Return the accuracy under an attack by the number of words that it changed.
 
     A success counts when it also changes the vote of as many copies as certified the text.
     """
@@ -128,7 +128,7 @@ def draw_top(
 def _confirm(
     certifier: Certifier, victim: Victim, noise: Noise, outcomes: Sequence[Outcome]
 ) -> Iterator[tuple[Outcome, Text, int | None, int]]:
-    """Each attacked text with the number of its changed words and the label that as many copies vote for."""
+    """Yield each attacked text with its number of changed words and the label that `samples` copies vote for."""
     rest = iter([outcome for outcome in outcomes if outcome.adversarial is not None])
     while block := list(islice(rest, _BLOCK)):
         table = Words()

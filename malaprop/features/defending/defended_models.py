@@ -1,4 +1,4 @@
-"""Models by the names of defences: the victim, its twin, and hardened ones, which are given or have to be trained."""
+"""Find or describe the model behind each defence: the victim, its twin, or a hardened one, given or to be trained."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from malaprop.zoo.names import ZooSpec
 
 NONE, TWIN = "none", "twin"
-NOISY = ("safer", "ranmask", "randel")  # wrap a model that was trained with their own noise, unless another is named
+NOISY = ("safer", "ranmask", "randel")  # they wrap a model trained with their own noise unless the user names another
 
 
 def check_defences(specs: Iterable[str], given: Collection[str] = ()) -> None:
-    """Refuses what no defence is called, before any model is loaded or trained; `given` are models that are there."""
+    """Raise on an unknown defence before any model is loaded or trained; `given` names models that exist already."""
     for spec in specs:
         layers, inner = parse(spec)
         for layer in layers:
@@ -40,7 +40,7 @@ def check_defences(specs: Iterable[str], given: Collection[str] = ()) -> None:
 
 
 def name_model(spec: str) -> str:
-    """The model inside a defence: none, twin, fact; of a noisy defence the one that was trained with its noise."""
+    """Return the name of the model inside a defence: none, twin, fact; for a noisy one that trained with its noise."""
     layers, inner = parse(spec)
     if inner or not layers or spec.rstrip(") ").endswith(f"({NONE}"):  # ranmask(none) is around the victim itself
         return inner or NONE
@@ -48,7 +48,7 @@ def name_model(spec: str) -> str:
 
 
 def put_behind(spec: str, model: Victim) -> Victim:
-    """The model behind the defences of a spec, whatever the spec says of what stands inside."""
+    """Wrap a model in the defences of a spec, whatever model the spec itself names."""
     return defend_by_spec(spec, model, find=lambda _: model)
 
 
@@ -60,38 +60,38 @@ def _name_trained(layer: DefenceLayer) -> str:
 
 
 def find_folder(model: str, given: Mapping[str, Path]) -> Path | None:
-    """Where a model lies that the user named; None where it has to be trained."""
+    """Return the folder that the user gave for a model; None where it has to be trained."""
     return given.get(model) or given.get(model.partition(":")[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What models beside the victim are trained from: what the victim is, and the data that it learnt from.
+    """The recipe of the victim's own training, from which twins and hardened models are trained: model, seed and data.
 
-    `spec` is None of a user's own classifier, which is trained further as it is.
+    `spec` is None for a user's own classifier, which is trained further.
     """
 
     victim: str
     spec: ZooSpec | None
     seed: int
     parts: Splits
-    note: str = ""  # where they learn from other data than the victim did
+    note: str = ""  # a remark where the data differ from those that the victim was trained on
 
     def name(self, model: str) -> str:
-        """What is trained, as `malaprop train` takes it, of the twin with another seed; empty of a user's own."""
+        """Return the name for `malaprop train`, the twin's with another seed; empty for a user's own classifier."""
         from malaprop.zoo import names as zoo
 
         return "" if self.spec is None else zoo.name_with_seed(self.spec, self.seed + (model == TWIN))
 
     def describe(self, model: str) -> str:
-        """What will be trained, in a line."""
+        """Describe in a line what will be trained."""
         how = "again" if model == TWIN else f"with {model}"
         kept = "" if self.spec is None else ", once; kept in the cache"
         name, parts = self.name(model) or self.victim, self.parts
         return f"training {name} {how} on {parts.name} ({len(parts.train):,} texts{kept})"
 
     def home(self, model: str, settings: Mapping[str, Any]) -> Path | None:
-        """Where the model lies in the cache; None: a user's own classifier is not kept there."""
+        """Return the folder of the model in the cache; None for a user's own classifier, which is not cached."""
         from malaprop.zoo.cache import home
 
         if self.spec is None:
@@ -103,12 +103,12 @@ class Origin:
 
 
 def harden_with(model: str) -> Hardening | None:
-    """What is in the loop when a model is trained; nothing for the twin."""
+    """Return the method that hardens a model in training; None for the twin."""
     return None if model == TWIN else Hardening.of(model)
 
 
 def find_origin(model: str, victim: str, data: str, columns: Mapping[str, str | None]) -> Origin:
-    """What a model is trained from; refuses a victim that nothing can be trained like."""
+    """Return what a model is trained from; raise SettingError for a victim that cannot be trained here."""
     from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.training.card import OWN, read_card
     from malaprop.training.splits import splits
@@ -130,20 +130,20 @@ def find_origin(model: str, victim: str, data: str, columns: Mapping[str, str | 
     if is_classifier_folder(victim) and model != TWIN:
         return Origin(victim=victim, spec=None, seed=0, parts=splits(load, data))
     raise SettingError(
-        f"{model} is a model of its own, and {victim} is none that can be trained here; give a folder: "
+        f"{model} has to be trained, and {victim} cannot be trained here; give a folder: "
         f"--hardened {model.partition(':')[0]}=FOLDER, or test defences around it: purify:spell, fuse, safer(none)"
     )
 
 
 def split_folders(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Defences as they are listed: `fact=FOLDER` is the defence fact, and says where its model is."""
+    """Return the names of the defences listed, and those with a folder: `fact=FOLDER` names fact and its model."""
     listed = list(names)
     inline = tuple(name for name in listed if "=" in name.partition(":")[0].partition("(")[0])
     return tuple(name.partition("=")[0].strip() if name in inline else name for name in listed), inline
 
 
 def folders(pairs: tuple[str, ...]) -> dict[str, Path]:
-    """`name=FOLDER` pairs of --hardened; a name may have settings, as reject:weight=2."""
+    """Read the `name=FOLDER` pairs of --hardened; a name may have settings, as reject:weight=2."""
     out = {}
     for pair in pairs:
         cuts = [(pair[:at], Path(pair[at + 1 :]).expanduser()) for at, sign in enumerate(pair) if sign == "="]

@@ -1,4 +1,4 @@
-"""Detection: a victim whose answer for a suspicious text is that it rejects it."""
+"""The defence `detect`: a victim with one label more, by which it rejects suspicious texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from malaprop.features.defending.detection.kept import find_kept, list_kept
 from malaprop.features.defending.detection.suspicion import Answered, ask
 from malaprop.frame.runs.defended import Counters
 
-_FAR = 8.0  # spreads beyond which a score says no more
+_FAR = 8.0  # spreads at which scores are clipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Detect:
     kind: ClassVar[str] = "detect"
     samples: ClassVar[int] = 1
     discrete: ClassVar[bool] = False
-    steady: ClassVar[bool] = True  # it draws nothing: the plain attack meets all of it
+    steady: ClassVar[bool] = True  # it draws nothing at random, so the plain attack sees all of it
 
     def __post_init__(self) -> None:
         name, colon, settings = self.by.partition(":")
@@ -48,7 +48,7 @@ class Detect:
                 f"a detector in a folder takes no settings, got {settings!r}; they stand behind a method, as "
                 f"detect:METHOD:{settings}(VICTIM), and methods are {', '.join(DETECTORS)}"
             )
-        assert parse_method(self.by)  # a wrong setting should not wait for a model
+        assert parse_method(self.by)  # raises on a wrong setting before a model is loaded
 
     def check(self, victim: Victim) -> None:
         self._open(victim).check(victim)

@@ -186,22 +186,22 @@ class DetectFit:
             texts = replace(texts, split="train")
         return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
 
-    def try_rule(self, desk: WorkerContext, inputs: Inputs) -> Iterator[bool]:
+    def try_rule(self, context: WorkerContext, inputs: Inputs) -> Iterator[bool]:
         """Refuses an accuracy that the victim has not got, before anything is attacked."""
         from malaprop.features.defending.detection.detector import cut_held_out
 
-        victim, data = desk.victim(inputs["victim"]), inputs["data"]
+        victim, data = context.victim(inputs["victim"]), inputs["data"]
         texts = _collect(victim, {"attacked": (), "originals": {}, "tried": (), **inputs})
         yield len(cut_held_out(self._describe(victim, data), texts).right) > 0
 
-    def fit(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def fit(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         from malaprop.features.defending.detection.detector import CARD, fit_detector
         from malaprop.features.defending.detection.kept import place_kept
         from malaprop.frame.study.training_tasks import make_in_folder
 
         def make(folder: Path) -> DetectorCard:
-            victim, data = desk.victim(inputs["victim"]), inputs["data"]
-            desk.note(
+            victim, data = context.victim(inputs["victim"]), inputs["data"]
+            context.note(
                 f"{self.method}: {len(inputs['attacked'])} adversarial texts; {len(data)} clean ones are answered"
             )
             found = fit_detector(victim, self._describe(victim, data), _collect(victim, inputs))
@@ -210,7 +210,7 @@ class DetectFit:
                 found.write(place_kept(self.method, victim))
             return found.card
 
-        make_in_folder(desk.folder, CARD, make)
+        make_in_folder(context.folder, CARD, make)
         yield from ()
 
     def _describe(self, victim: Victim, data: Dataset) -> DetectorCard:
@@ -401,10 +401,10 @@ class DetectScore:
         texts = _read_run(path, self.n) if path.is_dir() else _read_file(path, self.n, self.seed)
         return {"texts": texts, "detector": self.detector}
 
-    def judge(self, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Suspicions]:
+    def judge(self, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[Suspicions]:
         texts: RunTexts = inputs["texts"]
         detector: Detector = inputs["detector"]
-        victim = desk.victim(inputs["victim"])
+        victim = context.victim(inputs["victim"])
         detector.check(victim)
 
         def judge(fields: Sequence[Fields], what: str) -> tuple[float, ...]:
@@ -413,7 +413,7 @@ class DetectScore:
             found: list[float] = []
             for begin in range(0, len(fields), _BLOCK):
                 found += detector.judge(victim, cut_up(fields[begin : begin + _BLOCK]), exact=False).tolist()
-                desk.note(f"{name}: {len(found):,} of {len(fields):,} {what} texts")
+                context.note(f"{name}: {len(found):,} of {len(fields):,} {what} texts")
             return tuple(found)
 
         yield Suspicions(

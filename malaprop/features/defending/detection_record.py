@@ -13,7 +13,7 @@ _NOTHING = Rate(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectedRun:
-    """One detector on one run, or on clean texts alone, of which `auc` and `caught` say nothing."""
+    """One detector on one attack run, or on clean texts alone, where `auc` and `caught` are empty."""
 
     name: str
     recipe: str = ""
@@ -22,19 +22,19 @@ class DetectedRun:
     auc: float | None = None
     auc_low: float | None = None
     auc_high: float | None = None
-    caught: Rate = _NOTHING  # adversarial texts above the score that the allowed share of these originals exceeds
+    caught: Rate = _NOTHING  # adversarial texts above the score that the allowed share of originals exceeds
     rejected: Rate = _NOTHING  # adversarial texts that the detector rejects at its own threshold ...
     rejected_clean: Rate = _NOTHING  # ... and clean texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectionRecord(Record):
-    """What `malaprop detect score` found."""
+    """The record of `malaprop detect score`: one detector on several runs."""
 
     method: str
     victim: str
     fitted_on: str
-    attack: str = ""  # that made the adversarial texts it learnt from
+    attack: str = ""  # the attack whose adversarial texts it learnt from
     false_positives: float
-    least_accuracy: float | None = None  # that fixed its threshold; the share of false positives was found then
+    least_accuracy: float | None = None  # where given, it fixed the threshold, and false_positives was measured
     runs: tuple[DetectedRun, ...]

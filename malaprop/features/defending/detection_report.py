@@ -14,7 +14,7 @@ NAMES = ("Texts", "Attack", "Goal", "AUC", "Caught", "Rejected at its threshold"
 
 
 def detectors(found: Sequence[DetectionRecord]) -> Markup:
-    """One table a detector."""
+    """Return a card with one table for each detector."""
     if not found:
         return Markup("")
     lead = (
@@ -27,7 +27,7 @@ def detectors(found: Sequence[DetectionRecord]) -> Markup:
 
 
 def cells(run: DetectedRun) -> tuple[str, ...]:
-    """A row of the table."""
+    """Return the cells of a run, in the order of `NAMES`."""
     auc = "-" if run.auc is None else f"{run.auc:.3f} ({run.auc_low:.3f}-{run.auc_high:.3f})"
     rates = (str(rate) if rate.total else "-" for rate in (run.caught, run.rejected, run.rejected_clean))
     return run.name, run.recipe or "-", run.goal or "-", auc, *rates
@@ -42,7 +42,7 @@ def _title(one: DetectionRecord) -> str:
 
 
 def terminal(one: DetectionRecord) -> str:
-    """The same figures for people at a terminal."""
+    """Return the table of a detector for the terminal."""
     return tables.lines_of(_title(one), NAMES, list(map(cells, one.runs)))
 
 

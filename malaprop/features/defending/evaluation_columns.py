@@ -36,7 +36,7 @@ _LONG = 60  # characters of a folder's name
 class DefenceColumn:
     """One test: a task of this name for each defence. The row of a defence is added up from its columns.
 
-    `work` is called with the defence, the desk, and the values of the columns that it `sees`, those of the victim
+    `work` is called with the defence, the context, and the values of the columns that it `sees`, those of the victim
     without a defence `beside` them. `shared`: it works through the texts, which can be shared out among workers.
     """
 
@@ -166,29 +166,29 @@ def place_of(name: str) -> str:
     return place if len(name) <= _LONG else f"{place[-_LONG + 9 :]}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
-def open_defence(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Victim:
+def open_defence(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Victim:
     """The model behind a defence."""
     from malaprop.features.defending.defended_models import name_model, put_behind
 
     model = name_model(name)
     place = inputs["plain"] if model == NONE else inputs.get(f"model {model}", inputs.get(f"models/{slug(model)}"))
-    return put_behind(name, test.conditions.open(desk, place))
+    return put_behind(name, test.conditions.open(context, place))
 
 
-def _open_vote(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Defended:
+def _open_vote(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Defended:
     from malaprop.frame.runs.defended import Defended
 
-    made = open_defence(test, name, desk, inputs)
+    made = open_defence(test, name, context, inputs)
     assert isinstance(made, Defended), "columns for draws and certificates are those of defences that vote"
     return made
 
 
-def look(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[DefenceLook]:
+def look(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[DefenceLook]:
     """Each text once; where there will be certificates, by the model inside too."""
     from malaprop.core.capability import check
     from malaprop.features.defending.evaluation_figures import count_passes
 
-    victim = open_defence(test, name, desk, inputs)
+    victim = open_defence(test, name, context, inputs)
     for attack in test.suite:
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
     seen, inside = find_correct_texts(victim, inputs["data"]), None
@@ -201,56 +201,56 @@ def look(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> I
 
 
 def run_attack_column(
-    attack: Attack, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share
+    attack: Attack, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """An attack on a share of the texts."""
-    victim = desk.hold(lambda: open_defence(test, name, desk, inputs))
+    victim = context.hold(lambda: open_defence(test, name, context, inputs))
     width = test.conditions.width
-    yield from attack_share(desk, attack, victim, share, seed=test.texts.seed, width=width)
+    yield from attack_share(context, attack, victim, share, seed=test.texts.seed, width=width)
 
 
 def run_adaptive_attack_column(
-    attack: Attack, draws: int, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share
+    attack: Attack, draws: int, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """An attack that knows the defence: it averages some draws, and must fool most of others."""
     from malaprop.features.defending.adaptive import Adaptive
 
     def make() -> Adaptive:
-        return Adaptive(defended=_open_vote(test, name, desk, inputs), draws=draws, fresh=test.fresh)
+        return Adaptive(defended=_open_vote(test, name, context, inputs), draws=draws, fresh=test.fresh)
 
     width = test.conditions.width
-    yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)
+    yield from attack_share(context, attack, context.hold(make), share, seed=test.texts.seed, width=width)
 
 
 def assail_evading(
-    way: str, attack: Attack, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share
+    way: str, attack: Attack, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """An attack that knows of a memory of queries: it searches on a model of its own, or by queries in disguise."""
     from malaprop.features.defending.evasion import ThroughDisguise, ThroughSurrogate
 
     def make() -> ThroughDisguise | ThroughSurrogate:
-        defended = _open_vote(test, name, desk, inputs)
+        defended = _open_vote(test, name, context, inputs)
         if way == DISGUISE:
             return ThroughDisguise(defended=defended)
-        own = test.conditions.open(desk, inputs.get("surrogate", inputs["plain"]))
+        own = test.conditions.open(context, inputs.get("surrogate", inputs["plain"]))
         return ThroughSurrogate(defended=defended, own=own)
 
     width = test.conditions.width
-    yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)
+    yield from attack_share(context, attack, context.hold(make), share, seed=test.texts.seed, width=width)
 
 
-def answer(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[MadeAnswers]:
+def answer(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[MadeAnswers]:
     """The made samples, put to a defence; one that it rejects does no harm and counts as read rightly."""
     from malaprop.core.victim import find_rejected
 
-    made, victim = inputs["premade"], open_defence(test, name, desk, inputs)
+    made, victim = inputs["premade"], open_defence(test, name, context, inputs)
     rejected = find_rejected(victim.label_names)
     pairs = zip(made.examples, made.answers(victim), strict=True)
     yield MadeAnswers(tuple(one.label if found == rejected else found for one, found in pairs))
 
 
 def transfer(
-    attack: Attack, test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs
+    attack: Attack, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs
 ) -> Iterator[TransferredAnswers]:
     """The texts that broke the undefended victim, put to a defence; labels are those that its own run has."""
     from malaprop.core.victim import find_rejected
@@ -258,30 +258,30 @@ def transfer(
 
     labels = {outcome.id: outcome.label for outcome in inputs[test.cell(name, attack.name)]}
     made = from_outcomes(sort_by_id(inputs[test.cell(NONE, attack.name)]), attack.name)
-    victim = open_defence(test, name, desk, inputs)
+    victim = open_defence(test, name, context, inputs)
     pairs = zip(made.examples, made.answers(victim), strict=True)
     rejected = find_rejected(victim.label_names)  # which is no success of the attack
     yield TransferredAnswers({one.id: found in (labels.get(one.id), rejected) for one, found in pairs})
 
 
-def certify(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+def certify(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
     """A certificate a text."""
     from malaprop.features.defending.certify import describe_certificates
 
-    victim = desk.hold(lambda: _open_vote(test, name, desk, inputs))
+    victim = context.hold(lambda: _open_vote(test, name, context, inputs))
     noise = find_noise(test, name)
     assert noise is not None
     yield describe_certificates(test.certifier, victim, noise, share.whole)
     yield from test.certifier.certify(victim.victim, noise, share.items)
 
 
-def hold_against(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[HeldCertificates]:
+def hold_against(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[HeldCertificates]:
     """Certificates added up, and every attacked text held against that of its original."""
     from malaprop.features.defending.certifiable import within
     from malaprop.features.defending.certify import add_certificates, describe_certificates
     from malaprop.features.defending.evaluation_figures import add_outcomes, check
 
-    victim, noise, certifier = _open_vote(test, name, desk, inputs), find_noise(test, name), test.certifier
+    victim, noise, certifier = _open_vote(test, name, context, inputs), find_noise(test, name), test.certifier
     assert noise is not None
     lines = inputs[test.cell(name, "certificates")]
     attacks = [run for attack in test.suite for run in (attack.name, _name_adaptive(attack))]
@@ -295,13 +295,13 @@ def hold_against(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inpu
     yield HeldCertificates(record, replace(found, within=add_outcomes(runs[-1], 1, test.fresh)))
 
 
-def add_up(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+def add_up(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
     """The row of a defence, from its columns."""
     from malaprop.features.defending.evaluation_figures import AttackFindings, DefenceFindings, take_worst
     from malaprop.frame.runs.wrap import remembers_queries
     from malaprop.frame.tasks.outputs import Note
 
-    del desk
+    del context
     look: DefenceLook = inputs[test.cell(name, "clean")]
     held: HeldCertificates | None = inputs.get(test.cell(name, "checked"))
 
@@ -325,13 +325,13 @@ def add_up(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) ->
     yield Note(_line(row))
 
 
-def time(test: DefenceTest, name: str, desk: WorkerContext, inputs: Inputs) -> Iterator[DefenceCost]:
+def time(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[DefenceCost]:
     """What a defence costs, beside no defence in the same process."""
     from malaprop.features.defending.evaluation_figures import best_time
 
     texts = inputs["texts"]
-    plain = best_time(open_defence(test, NONE, desk, inputs), texts)
-    spent = plain if name == NONE else best_time(open_defence(test, name, desk, inputs), texts)
+    plain = best_time(open_defence(test, NONE, context, inputs), texts)
+    spent = plain if name == NONE else best_time(open_defence(test, name, context, inputs), texts)
     yield DefenceCost(round(spent / plain, 3) if plain else None)
 
 

@@ -278,7 +278,7 @@ class DefenceTest:
 
     # --- tasks
 
-    def train(self, model: str, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train(self, model: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """A model that is not there yet: in the cache, where other tests find it; a user's own is trained further."""
         from malaprop.assets.folders import locked
         from malaprop.features.defending.defended_models import harden_with
@@ -292,20 +292,20 @@ class DefenceTest:
         if isinstance(origin, Skipped):
             yield origin
             return
-        parts, home = origin.parts, origin.home(model, self.training) or desk.folder
+        parts, home = origin.parts, origin.home(model, self.training) or context.folder
         with locked(home.name):
             if not is_checkpoint(home):
                 yield from map(Note, filter(None, (origin.note, origin.describe(model))))
                 train_named(
-                    desk, origin.name(model) or str(inputs["plain"]), parts, home,
+                    context, origin.name(model) or str(inputs["plain"]), parts, home,
                     given=TrainingInput(settings=dict(self.training)), seed=origin.seed, hardening=harden_with(model),
                 )  # fmt: skip
-        if home != desk.folder:
-            place_files(home, desk.folder, CARD)
+        if home != context.folder:
+            place_files(home, context.folder, CARD)
         card = read_card(home)
         yield Note(f"{card.name} is right on {card.figures['test_accuracy']:.1%} of {len(parts.test)} test texts")
 
-    def draw(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Surroundings]:
+    def draw(self, context: WorkerContext, inputs: Inputs) -> Iterator[Surroundings]:
         """The neighbourhoods of words that the attack put, in the hardened models that could be tested."""
         from malaprop.frame.tasks.outputs import Skipped
 
@@ -313,7 +313,7 @@ class DefenceTest:
         if not tested:
             yield Surroundings()
             return
-        models = {name: open_defence(self, name, desk, inputs) for name in (NONE, *tested)}
+        models = {name: open_defence(self, name, context, inputs) for name in (NONE, *tested)}
         outcomes = sort_by_id(inputs[self.cell(NONE, self.attack.name)])
         look_around = load(added("neighbourhoods")["words"])
         around, pictures = look_around(models, outcomes, many=self.pictures, layout=self.layout, seed=self.texts.seed)

@@ -124,12 +124,12 @@ class AutoHarden:
         return self.study.model
 
     @property
-    def told(self) -> AutoOptions:
+    def options(self) -> AutoOptions:
         return self.study.choosing
 
     @property
     def loss(self) -> float:
-        return 2.0 if self.told.loss is None else self.told.loss
+        return 2.0 if self.options.loss is None else self.options.loss
 
     @cached_property
     def is_zoo(self) -> bool:
@@ -147,9 +147,9 @@ class AutoHarden:
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods to try; attacks that change characters have other defaults than those that change words."""
-        if self.told.methods or not self.trains:
-            return self.told.methods or AROUND
-        names = self.told.attacks
+        if self.options.methods or not self.trains:
+            return self.options.methods or AROUND
+        names = self.options.attacks
         if names and set(names) <= set(CHARACTERS):
             return ("blackbox", f"augment:recipe={names[0]}:budget=100", "flooding", "freelb")
         return METHODS
@@ -158,7 +158,7 @@ class AutoHarden:
     def suite(self) -> tuple[Attack, ...]:
         from malaprop.frame.runs.make_attack import make_attack
 
-        return tuple(make_attack(name, {}) for name in dict.fromkeys(self.told.attacks or ("textfooler", "pwws")))
+        return tuple(make_attack(name, {}) for name in dict.fromkeys(self.options.attacks or ("textfooler", "pwws")))
 
     @property
     def epochs(self) -> int:
@@ -179,7 +179,7 @@ class AutoHarden:
             if given[name] is not None:
                 raise SettingError(f"--{name} is no option of harden auto; write it in --methods, as miyato:size=0.05")
         self.study.adding.refuse(AUTO)
-        assert self.told.seconds
+        assert self.options.seconds
         assert self.suite
         if self.trains or not is_victim(self.model):
             check_named(self.model, self.study.beginning.settings)
@@ -233,8 +233,8 @@ class AutoHarden:
         before = (*before, "plain")
         for attack in self.suite:
             yield Task(
-                name=f"plain/{attack.name}", work=partial(self.assail, attack), output=RunFolder(), items=self.choose,
-                after=before, victims=given, vital=True,
+                name=f"plain/{attack.name}", work=partial(self.attack_plain, attack), output=RunFolder(),
+                items=self.choose, after=before, victims=given, vital=True,
             )  # fmt: skip
         before = (*before, *(f"plain/{attack.name}" for attack in self.suite))
         yield Task(
@@ -262,7 +262,7 @@ class AutoHarden:
     @property
     def wanted(self) -> int:
         """Texts to attack, if there is time."""
-        return self.told.n or 100
+        return self.options.n or 100
 
     def sample(self, parts: Splits) -> Dataset:
         """The texts that may be attacked; a small sample begins a larger one.
@@ -305,7 +305,7 @@ class AutoHarden:
     @property
     def budget(self) -> str:
         """As it was typed."""
-        return self.told.budget or "30m"
+        return self.options.budget or "30m"
 
     def find_end(self, root: Path) -> float:
         """Return when the budget ends, less time for the report; earlier calls in this folder count too."""
@@ -317,79 +317,79 @@ class AutoHarden:
         counted = (line for line in lines if line.get("task") not in ("trials", "model"))  # trials say it themselves
         spent: float = sum(float(line.get("seconds") or 0) for line in counted)
         spent += sum(one.seconds for one in GrowingFile(AutoTrial, TRIALS).value(root) if one.began < self.began)
-        whole: float = self.told.seconds
+        whole: float = self.options.seconds
         return self.began + whole - spent - min(5.0, _REPORT * whole)
 
-    def do_in_time(self, desk: WorkerContext, work: Callable[[], T]) -> T:
+    def do_in_time(self, context: WorkerContext, work: Callable[[], T]) -> T:
         """Do the work and return its result; end the run if the budget ends first."""
         from malaprop.features.hardening.auto_budget import do_by
 
-        return do_by(self.find_end(desk.place.root), self.budget, work)
+        return do_by(self.find_end(context.place.root), self.budget, work)
 
-    def time_training(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def time_training(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Time an epoch of each training. Refuse a budget too small to train the plain model."""
         from malaprop.features.hardening.auto_budget import TrainingPace, time_methods
         from malaprop.features.hardening.epoch_time import time_epoch
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.frame.tasks.outputs import read_json, value_file
 
-        parts, given, there = inputs["texts"], self.study.beginning.given, value_file(desk.folder)
+        parts, given, there = inputs["texts"], self.study.beginning.given, value_file(context.folder)
 
         def measure(method: str) -> float:
             return time_epoch(
                 self.model, parts, None if method == NONE else Hardening.of(method), given=given,
-                seed=self.study.texts.seed, device=desk.device, steps=3,
+                seed=self.study.texts.seed, device=context.device, steps=3,
             ).seconds  # fmt: skip
 
         before = read_json(there, TrainingPace) if there.is_file() else TrainingPace(epochs={})
         known = {name: pace for name, pace in before.epochs.items() if name not in before.guessed}
-        end = min(time() + _FORECAST * self.told.seconds, self.find_end(desk.place.root))
+        end = min(time() + _FORECAST * self.options.seconds, self.find_end(context.place.root))
         if NONE not in known:
-            known[NONE] = self.do_in_time(desk, lambda: measure(NONE))
+            known[NONE] = self.do_in_time(context, lambda: measure(NONE))
         pace = known[NONE]
         least = pace * (1 + (self.epochs if self.is_zoo else 0))  # the plain model comes first
-        if least > self.told.seconds:
+        if least > self.options.seconds:
             raise SettingError(
                 f"one epoch of {self.model} on {parts.name} ({len(parts.train):,} texts) takes about {show_span(pace)} "
                 f"here, and --budget is {self.budget}; give {show_span(4 * least)} or more"
             )
         yield time_methods(measure, self.methods, known, end)
 
-    def foresee(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def foresee(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Forecast how long attacks take, how many texts there is time for and which methods fit; print the plan."""
         from malaprop.features.hardening.auto_trials import AutoForecast
 
-        yield from AutoForecast(self, desk, inputs).make()
+        yield from AutoForecast(self, context, inputs).make()
 
-    def train_plain(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train_plain(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Train the model without a defence, to compare with."""
 
-        self.do_in_time(desk, lambda: self.train(desk, NONE, inputs["texts"], desk.folder, self.epochs))
+        self.do_in_time(context, lambda: self.train(context, NONE, inputs["texts"], context.folder, self.epochs))
         yield from ()
 
-    def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        yield self.do_in_time(desk, lambda: find_correct_texts(desk.victim(name_plain(inputs)), inputs["data"]))
+    def look(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+        yield self.do_in_time(context, lambda: find_correct_texts(context.victim(name_plain(inputs)), inputs["data"]))
 
-    def assail(self, attack: Attack, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack_plain(self, attack: Attack, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Attack the plain model."""
         from malaprop.features.hardening.auto_budget import cut_pieces
 
-        victim, doubt = desk.victim(name_plain(inputs)), self.find_doubt(self.study.texts.splits())
+        victim, doubt = context.victim(name_plain(inputs)), self.find_doubt(self.study.texts.splits())
         pieces = attack_share(
-            desk, attack, victim, share, seed=self.study.texts.seed, width=_WIDTH, notes=(doubt,) if doubt else ()
+            context, attack, victim, share, seed=self.study.texts.seed, width=_WIDTH, notes=(doubt,) if doubt else ()
         )
-        yield from cut_pieces(pieces, self.find_end(desk.place.root), self.budget)
+        yield from cut_pieces(pieces, self.find_end(context.place.root), self.budget)
 
-    def try_methods(self, desk: WorkerContext, inputs: Inputs) -> Iterator[AutoTrial]:
+    def try_methods(self, context: WorkerContext, inputs: Inputs) -> Iterator[AutoTrial]:
         """Run the trials of both stages that this folder does not have yet."""
         from malaprop.features.hardening.auto_trials import HardenTrials
 
         doubt = " (on rows that it may have been trained on)" if self.find_doubt(inputs["texts"]) else ""
-        for one in HardenTrials(self, desk, inputs).go_on():
-            desk.note(describe_trial(one, doubt))
+        for one in HardenTrials(self, context, inputs).go_on():
+            context.note(describe_trial(one, doubt))
             yield one
 
-    def place(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def place(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Copy the chosen model to a folder of its own; a plain classifier that wins stays where it is."""
         from malaprop.frame.records.autoharden import choose_one, keep_last
         from malaprop.frame.tasks.outputs import Skipped
@@ -398,13 +398,13 @@ class AutoHarden:
         if chosen == NONE and not self.is_zoo:
             yield Skipped(f"{self.model} is best as it is")
             return
-        place_files(self.folder(desk.place.root, chosen, self.epochs), desk.folder, TEXTS.mark)
+        place_files(self.folder(context.place.root, chosen, self.epochs), context.folder, TEXTS.mark)
 
     def folder(self, root: Path, method: str, epochs: int) -> Path:
         """Return the folder of a trial's model."""
         return root / "trials" / (NONE if method == NONE else f"{slug(method)}-{epochs}")
 
-    def train(self, desk: WorkerContext, method: str, parts: Splits, folder: Path, epochs: int) -> None:
+    def train(self, context: WorkerContext, method: str, parts: Splits, folder: Path, epochs: int) -> None:
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.zoo.train import TrainingInput
 
@@ -413,9 +413,9 @@ class AutoHarden:
 
         def make(place: Path) -> None:
             train_named(
-                desk, self.model, parts, place, given=given, seed=self.study.texts.seed,
+                context, self.model, parts, place, given=given, seed=self.study.texts.seed,
                 hardening=None if method == NONE else Hardening.of(method),
-                listen=lambda epoch: desk.note(f"{method}, {epoch_line(epoch)}"),
+                listen=lambda epoch: context.note(f"{method}, {epoch_line(epoch)}"),
             )  # fmt: skip
 
         make_in_folder(folder, TEXTS.mark, make)
@@ -435,7 +435,7 @@ class AutoHarden:
         own = self.trains and (chosen != NONE or self.is_zoo)
         return AutoHardenRecord(
             model=self.model, data=seen.data, attacks=tuple(attack.name for attack in self.suite),
-            texts=len(seen.ids), loss=self.loss, budget=self.told.seconds, trials=trials, chosen=chosen, why=why,
+            texts=len(seen.ids), loss=self.loss, budget=self.options.seconds, trials=trials, chosen=chosen, why=why,
             victim="model" if own else self.model if chosen == NONE else _wrap(chosen, self.model), is_folder=own,
             doubt=doubt, plan=read_json(value_file(root / "forecast"), AttackPace).plan,
         )  # fmt: skip

@@ -33,10 +33,10 @@ _SPARE = 1.1  # what a forecast is multiplied by where it is an advice
 class AutoForecast:
     """The forecast of `harden auto`: how long attacks take here, and which methods fit into the budget."""
 
-    def __init__(self, auto: AutoHarden, desk: WorkerContext, inputs: Inputs) -> None:
-        self.auto, self.desk, self.inputs = auto, desk, inputs
+    def __init__(self, auto: AutoHarden, context: WorkerContext, inputs: Inputs) -> None:
+        self.auto, self.context, self.inputs = auto, context, inputs
         self.parts: Splits = inputs["texts"]
-        self.root = desk.place.root
+        self.root = context.place.root
         self.end = auto.find_end(self.root)
         self.began = time()
         self.own_end = self.began + _WHOLE * (self.end - self.began)
@@ -47,8 +47,8 @@ class AutoForecast:
         from malaprop.frame.tasks.outputs import read_json, value_file
 
         if doubt := self.auto.find_doubt(self.parts):
-            self.desk.note(f"{doubt}: accuracies may be too high; {self.auto.advise()}")
-        there = value_file(self.desk.folder)
+            self.context.note(f"{doubt}: accuracies may be too high; {self.auto.advise()}")
+        there = value_file(self.context.folder)
         before = read_json(there, AttackPace) if there.is_file() else None
         pace = self._time(before) if self.end > time() else before
         if pace is None:
@@ -57,7 +57,7 @@ class AutoForecast:
         said = self._describe(pace, plan)
         if not plan.trials.methods and not read_trials(self.root):
             raise SettingError(said)
-        self.desk.note(said)
+        self.context.note(said)
         yield replace(pace, plan=said)
 
     def _time(self, before: AttackPace | None) -> AttackPace:
@@ -74,14 +74,14 @@ class AutoForecast:
         auto = self.auto
 
         def load() -> tuple[Victim, tuple[Example, ...], float]:
-            victim = self.desk.victim(name_plain(self.inputs))
+            victim = self.context.victim(name_plain(self.inputs))
             examples = tuple(agree(auto.sample(self.parts), victim))
             return victim, examples, time_answers(victim, examples) if before is None else 0.0
 
         def ask(attack: Attack, some: Sequence[Example]) -> int:
             return sum(one.queries.forwarded for one in attack_all(auto, self.parts, attack, victim, some))
 
-        named, longer = f"loading {auto.model} and asking it about a few texts", show_span(4 * auto.told.seconds)
+        named, longer = f"loading {auto.model} and asking it about a few texts", show_span(4 * auto.options.seconds)
         victim, examples, answer = self._do(load, named, f"give {longer} or more")
         if before is not None:
             return self._time_defences(before, victim, examples)
@@ -89,13 +89,13 @@ class AutoForecast:
         seconds, queries = self._do(
             lambda: time_attacks(ask, auto.suite, examples, self.end - time(), self.own_end),
             f"{names} on one text of {auto.model}",
-            f"give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attack",
+            f"give {show_span(LEAST * auto.options.seconds)} or more, or a quicker attack in --attack",
         )
         pace = self._time_defences(
             AttackPace(attack=seconds, queries=queries, answers={NONE: answer}), victim, examples
         )
         wanted = len(examples)
-        least = wanted if auto.told.n else min(LEAST, wanted)
+        least = wanted if auto.options.n else min(LEAST, wanted)
         return replace(pace, texts=choose_texts(wanted, least, lambda size: self._plan(replace(pace, texts=size))))
 
     def _do(self, work: Callable[[], T], what: str, advice: str) -> T:
@@ -121,7 +121,7 @@ class AutoForecast:
         known = {name: seconds for name, seconds in pace.answers.items() if name not in pace.guessed}
         found = time_methods(
             lambda method: time_answers(put_behind(method, victim), examples), self.auto.methods, known,
-            min(self.own_end, time() + _SHARE * self.auto.told.seconds),
+            min(self.own_end, time() + _SHARE * self.auto.options.seconds),
         )  # fmt: skip
         return replace(pace, answers=found.epochs, guessed=found.guessed)
 
@@ -137,7 +137,7 @@ class AutoForecast:
         """What the budget is enough for, and what would be enough for all."""
         auto, fits = self.auto, plan.trials.methods
         names = [name for name in auto.methods if name != NONE]
-        used = auto.told.seconds - (self.end - time())  # by now, and by the report
+        used = auto.options.seconds - (self.end - time())  # by now, and by the report
         untimed = (*getattr(self.inputs.get("pace"), "guessed", ()), *pace.guessed)
         guessed = [name for name in names if name in untimed]
         guess = f"; not timed and taken to be as slow as the slowest: {', '.join(guessed)}" if guessed else ""
@@ -216,15 +216,15 @@ def count_costs(
 class HardenTrials:
     """Run the trials of both stages: skip finished ones, and those that there is no time for."""
 
-    def __init__(self, auto: AutoHarden, desk: WorkerContext, inputs: Inputs) -> None:
+    def __init__(self, auto: AutoHarden, context: WorkerContext, inputs: Inputs) -> None:
         from malaprop.data.matching import agree
 
-        self.auto, self.desk, self.inputs = auto, desk, inputs
+        self.auto, self.context, self.inputs = auto, context, inputs
         self.parts: Splits = inputs["texts"]
         self.pace: AttackPace = inputs["forecast"]
         self.examples: Sequence[Example] = tuple(agree(auto.read_texts(inputs)["data"], inputs["plain"]))
-        self.known = read_trials(desk.place.root)
-        self.end = auto.find_end(desk.place.root)
+        self.known = read_trials(context.place.root)
+        self.end = auto.find_end(context.place.root)
 
     @property
     def left(self) -> float:
@@ -306,12 +306,12 @@ class HardenTrials:
 
         plain = name_plain(self.inputs)
         if method == NONE:
-            return self.desk.victim(plain)
+            return self.context.victim(plain)
         if not self.auto.trains:
-            return put_behind(method, self.desk.victim(plain))
-        folder = self.auto.folder(self.desk.place.root, method, epochs)
-        self.auto.train(self.desk, method, self.parts, folder, epochs)
-        return self.desk.victim(str(folder))
+            return put_behind(method, self.context.victim(plain))
+        folder = self.auto.folder(self.context.place.root, method, epochs)
+        self.auto.train(self.context, method, self.parts, folder, epochs)
+        return self.context.victim(str(folder))
 
     def _judge(self, method: str, victim: Victim, examples: Sequence[Example]) -> DefenceRow:
         from malaprop.features.defending.evaluation_figures import DefenceFindings

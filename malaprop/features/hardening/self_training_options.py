@@ -66,18 +66,18 @@ class SelfTraining:
         check_single(data)
         return load_texts(self.unlabelled.expanduser(), text=column)
 
-    def label(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TeacherLabels]:
+    def label(self, context: WorkerContext, inputs: Inputs) -> Iterator[TeacherLabels]:
         """Label the texts with the teacher; the labels are kept, so that a resumed training has the same texts."""
         from malaprop.features.hardening.self_training import label_texts
 
         data, texts = inputs["texts"], inputs["more"]
         named = isinstance(self.teacher, (str, os.PathLike))
-        victim = desk.victim(inputs["teacher"])
+        victim = context.victim(inputs["teacher"])
         teacher = os.fspath(self.teacher) if named else victim.name
-        desk.note(f"{teacher} is asked about {len(texts):,} texts of {self.unlabelled}")
+        context.note(f"{teacher} is asked about {len(texts):,} texts of {self.unlabelled}")
         found = label_texts(
             victim, data, texts, file=str(self.unlabelled), teacher=teacher,
             sure=_SURE if self.sure is None else self.sure,
         )  # fmt: skip
-        desk.note(f"{found.describe()}; they are added to {len(data.train):,} training texts")
+        context.note(f"{found.describe()}; they are added to {len(data.train):,} training texts")
         yield found

@@ -183,18 +183,18 @@ class Harden:
             data = add_texts(data, self.adding.read(data, self.texts.text), inputs[ADDED])
         return {"texts": data}
 
-    def train(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def train(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The model, in the study's own folder."""
         from malaprop.features.hardening.attack_processes import attack_in
 
         def make(folder: Path) -> Card:
             with attack_in(self.attackers):
                 return train_named(
-                    desk, self.model, inputs["texts"], folder, given=self.beginning.given, seed=self.texts.seed,
-                    hardening=self.hardening, listen=lambda epoch: desk.note(f"{self.name}, {epoch_line(epoch)}"),
+                    context, self.model, inputs["texts"], folder, given=self.beginning.given, seed=self.texts.seed,
+                    hardening=self.hardening, listen=lambda epoch: context.note(f"{self.name}, {epoch_line(epoch)}"),
                 )  # fmt: skip
 
-        make_in_folder(desk.folder, TEXTS.mark, make)
+        make_in_folder(context.folder, TEXTS.mark, make)
         yield from ()
 
     def gather(self, root: Path) -> TrainedRecord | AutoHardenRecord:

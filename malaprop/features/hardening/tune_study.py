@@ -174,22 +174,22 @@ class Tune:
         data = whole.sample(self.n, self.texts.seed)
         return {"part": part, "data": agree(data, inputs["examined"]) if "examined" in inputs else data}
 
-    def examine(self, desk: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
+    def examine(self, context: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
         """What the victim calls its labels."""
-        yield find_correct_texts(desk.victim(inputs["victim"]), inputs["data"])
+        yield find_correct_texts(context.victim(inputs["victim"]), inputs["data"])
 
     def choose(self, part: str, inputs: Inputs) -> Dataset:
         found: Dataset = self.read(part, inputs)["data"]
         return found
 
-    def attack_texts(self, desk: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
+    def attack_texts(self, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Adversarial texts, made against the plain victim."""
-        victim = desk.victim(inputs["victim"])
-        yield from attack_share(desk, self.recipe, victim, share, seed=self.texts.seed, width=256)
+        victim = context.victim(inputs["victim"])
+        yield from attack_share(context, self.recipe, victim, share, seed=self.texts.seed, width=256)
 
-    def judge(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TunedAccuracy]:
+    def judge(self, context: WorkerContext, inputs: Inputs) -> Iterator[TunedAccuracy]:
         """The plain victim."""
-        yield self._judge(inputs, desk.victim(inputs["victim"]))
+        yield self._judge(inputs, context.victim(inputs["victim"]))
 
     def _judge(self, inputs: Inputs, victim: Victim) -> TunedAccuracy:
         from malaprop.features.hardening.tune import judge
@@ -211,29 +211,29 @@ class Tune:
             )
         return premade
 
-    def try_settings(self, desk: WorkerContext, inputs: Inputs) -> Iterator[TuningTrial]:
+    def try_settings(self, context: WorkerContext, inputs: Inputs) -> Iterator[TuningTrial]:
         """Trials beyond those that are there."""
-        make, judge = partial(self.make, desk, inputs["victim"]), partial(self._judge, inputs)
-        for trial in self.search.run(make, judge, desk.before, seconds=60 * self.minutes, trials=self.trials):
-            desk.note(_line(trial, self.trials))
+        make, judge = partial(self.make, context, inputs["victim"]), partial(self._judge, inputs)
+        for trial in self.search.run(make, judge, context.before, seconds=60 * self.minutes, trials=self.trials):
+            context.note(_line(trial, self.trials))
             yield trial
 
-    def look(self, desk: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+    def look(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """The best trial and the plain victim on the test part."""
         from malaprop.features.hardening.tuning_record import TuningTest, choose_best
 
         best = choose_best(inputs["trials"])
         if best is None:
             raise RecordError("no trial has succeeded, so there is nothing to put to the test part")
-        victim = self.make(desk, inputs["victim"], best.settings, best.number)
-        plain = self._judge(inputs, desk.victim(inputs["victim"]))
+        victim = self.make(context, inputs["victim"], best.settings, best.number)
+        plain = self._judge(inputs, context.victim(inputs["victim"]))
         yield TuningTest(plain=plain, best=self._judge(inputs, victim), number=best.number)
 
-    def make(self, desk: WorkerContext, victim: Any, settings: Mapping[str, Any], number: int) -> Victim:
+    def make(self, context: WorkerContext, victim: Any, settings: Mapping[str, Any], number: int) -> Victim:
         """The victim behind the defence; of fact a model of its own, whose words the plain victim ranks."""
         from malaprop.features.hardening.tune import around
 
-        plain = desk.victim(victim)
+        plain = context.victim(victim)
         if self.defence != "fact":
             return around(self.defence, plain)(settings, number)
         from malaprop.frame.runs.victims import victim as load
@@ -242,14 +242,14 @@ class Tune:
         from malaprop.zoo.gradients.word_sizes import token_gradients
         from malaprop.zoo.train import TrainingInput
 
-        folder = desk.place.root / "models" / f"trial-{number}"
+        folder = context.place.root / "models" / f"trial-{number}"
         if not checkpoint.is_checkpoint(folder):
             ranker = str(victim) if token_gradients(plain) is not None else ""
-            parts = desk.keep("parts of the data", self.texts.splits)
+            parts = context.keep("parts of the data", self.texts.splits)
             hardening = Hardening.of("fact", ranker=ranker, **settings)
             given = TrainingInput(settings=self.training)
-            train_named(desk, self.model, parts, folder, given=given, seed=self.texts.seed, hardening=hardening)
-        return load(str(folder), device=desk.device)
+            train_named(context, self.model, parts, folder, given=given, seed=self.texts.seed, hardening=hardening)
+        return load(str(folder), device=context.device)
 
     # --- what it adds up to
 

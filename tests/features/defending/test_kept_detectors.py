@@ -82,7 +82,7 @@ def test_one_that_was_fitted_before_is_found_under_the_name_of_its_method(fit):
 def test_a_damaged_one_is_said_to_be_damaged(fit):
     fit("fgws")
     (place_kept("fgws", victim("toy:predict")) / "detector.json").write_text("{")
-    with pytest.raises(SettingError, match="no whole detector"):
+    with pytest.raises(SettingError, match="not a complete detector"):
         victim("detect:fgws(toy:predict)")
 
 

@@ -279,9 +279,9 @@ def test_a_defence_that_is_not_timed_in_the_forecast_is_named(place, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(defended_models, "put_behind", wrap_slowly)
         auto = AutoHarden(build(Harden, {**given, "budget": "20s"}))
-        desk = SimpleNamespace(place=SimpleNamespace(root=place), folder=place / "forecast", note=lambda _: None)
-        desk.victim = lambda _: victim("toy:predict")
-        clock, forecast = monotonic(), AutoForecast(auto, desk, {"texts": auto.study.texts.splits(), "none": ""})
+        context = SimpleNamespace(place=SimpleNamespace(root=place), folder=place / "forecast", note=lambda _: None)
+        context.victim = lambda _: victim("toy:predict")
+        clock, forecast = monotonic(), AutoForecast(auto, context, {"texts": auto.study.texts.splits(), "none": ""})
         (found,) = forecast.make()
     assert monotonic() - clock < 15
     assert found.guessed == ("randel:samples=2(none)",)

@@ -116,10 +116,10 @@ def test_another_search_in_the_same_folder_is_refused(folder):
 def test_a_trial_that_fails_is_told_and_the_search_goes_on(folder, monkeypatch):
     make = Tune.make
 
-    def fails_first(self, desk, victim, given, number):
+    def fails_first(self, context, victim, given, number):
         if number == 0:
             raise SettingError("too much")
-        return make(self, desk, victim, given, number)
+        return make(self, context, victim, given, number)
 
     monkeypatch.setattr(Tune, "make", fails_first)
     record = run(folder, trials=2)

@@ -1,4 +1,4 @@
-"""Detectors by name: how suspicious a text is, from what a victim says of it or from the text itself."""
+"""Detectors by name: each scores how suspicious a text is, from a victim's answers or from the text alone."""
 
 from malaprop.core.catalogue import Catalogue
 

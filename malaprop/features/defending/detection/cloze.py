@@ -28,13 +28,13 @@ _LEAST = 3  # letters of a word that is looked at
 _BEST = 3  # neighbours of a word that the victim is asked about, those that fit best
 _BETTER = (0.0, 1.0, 2.0, 4.0)  # by how much neighbours must fit better to be put in together
 _CAP = 6.0  # a neighbour that fits better by more says no more
-_NONE = -20.0  # by how much a neighbour that is not there fits better
+_NONE = -20.0  # stands for a neighbour that does not exist
 _FOLDS = 5
 _WORDS = "words."  # before the names of what was learnt about single words
 
 
 class _Fits(NamedTuple):
-    """How well the words of a text fit their places, beside their neighbours."""
+    """How well the words of a text fit their places, compared with their neighbours."""
 
     own: Numbers  # [slot] the logarithm of the word's chance
     several: NDArray[np.bool_]  # [slot] whether the model has no token for it, so that its chance is that of its rank
@@ -44,7 +44,7 @@ class _Fits(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A text, what was put in its places, and what the victim says of that."""
+    """A text, the variants of it that the victim scored, and how far each one lowers the lead of its label."""
 
     text: Text
     fits: _Fits
@@ -52,11 +52,11 @@ class _Asked(NamedTuple):
     counts: Numbers  # [slot] logarithms of the words' counts
     around: Numbers  # [variant] leads of the texts of `near`
     fitting: Numbers  # [variant] leads of the texts with neighbours that fit
-    falls: Numbers  # [slot, neighbour] how far the lead falls; 0 of a neighbour that is not there
+    falls: Numbers  # [slot, neighbour] how far the lead falls; 0 where there is no neighbour
 
 
 class _Seen(NamedTuple):
-    """What is known of a text: features of the whole, and of each of its words [slot, feature]."""
+    """The features of a text as a whole, and those of each of its words [slot, feature]."""
 
     whole: Numbers
     words: Numbers
@@ -103,7 +103,7 @@ class ClozeFits:
         return own + len(_BETTER) + NearTexts().count_passes(victim, learnt, text)
 
     def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
-        """Counts, and the trees over words. A text is described by trees that learnt from other texts."""
+        """Return word counts with trees over words, and features of each text by trees that learnt from other texts."""
         counts = count_words(lessons.corpus)
         seen = self._look(victim, counts, lessons.texts, exact=False)
         replaced = [*(np.zeros(text.slots, np.int64) for text in lessons.clean), *_find_replaced(lessons)]
@@ -119,12 +119,12 @@ class ClozeFits:
         return Learnt({**arrays, **counts.arrays}, counts.words), np.stack(made)
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """The features [text, feature]."""
+        """Return the features [text, feature]: those of whole texts, then a summary of the trees' scores for words."""
         trees = _take_word_trees(learnt)
         return np.stack(_join(self._look(victim, learnt, texts, exact=exact), trees))
 
     def _look(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> list[_Seen]:
-        """Texts by the masked language model and by the victim."""
+        """Return the features of texts and words that the masked language model and the victim give."""
         near, known = NearTexts(), read_counts(learnt)
         fits, swaps = self._find_fits(texts, victim.device), [near.find_swaps(text, learnt) for text in texts]
         pairs = [
@@ -155,7 +155,7 @@ class ClozeFits:
 
 @lru_cache(maxsize=1 << 16)
 def find_options(word: str, nearest: int, most: int) -> tuple[str, ...]:
-    """The neighbours that a word is compared with, in its case."""
+    """Return the neighbours that a word is compared with, in the word's own case; none for a short word."""
     low = word.lower()
     if len(low) < _LEAST or not low.isalpha():
         return ()
@@ -164,7 +164,7 @@ def find_options(word: str, nearest: int, most: int) -> tuple[str, ...]:
 
 
 def _split_fields(text: Text, options: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, list[Gap]]]:
-    """Each field with a gap for each of its words, and in it the word itself and its neighbours."""
+    """Yield each field with a gap for each of its words; the options of a gap are the word and its neighbours."""
     fields, spans, strings = text.field_of_slots(), text.spans(), text.strings
     for number, value in enumerate(text.values()):
         slots = np.flatnonzero(fields == number).tolist()
@@ -172,7 +172,7 @@ def _split_fields(text: Text, options: Sequence[tuple[str, ...]]) -> Iterator[tu
 
 
 def _choose(texts: Sequence[Text], options: Sequence[Sequence[tuple[str, ...]]], logs: Sequence[Floats]) -> list[_Fits]:
-    """Of each word of each text how well it fits, and the neighbours that fit best."""
+    """Return for each text how well its words fit, and for each word the neighbours that fit best."""
     sizes = np.asarray([len(found) for found in logs], np.int64)
     chances = np.full((len(logs), 1 + max(_BEST, int(sizes.max(initial=0)))), np.nan)
     chances[np.arange(chances.shape[1]) < sizes[:, None]] = np.concatenate([np.empty(0), *logs])
@@ -199,7 +199,7 @@ def _choose(texts: Sequence[Text], options: Sequence[Sequence[tuple[str, ...]]],
 
 @lru_cache(maxsize=1 << 16)
 def _find_rank(word: str) -> float:
-    """The logarithm of a word's place among all words by frequency."""
+    """Return the logarithm of a word's rank by frequency."""
     from malaprop.assets.vectors import open_neighbours
 
     index = open_neighbours("counter-fitted").vectors.index
@@ -207,7 +207,7 @@ def _find_rank(word: str) -> float:
 
 
 def _put_fitting(text: Text, fits: _Fits) -> Variants:
-    """The text itself, with each of the neighbours that fit best, and with the best of all words that fit better."""
+    """Return the text itself, with one fitting neighbour at a time, and with all that fit better at once."""
     slots, places = np.nonzero(fits.better > _NONE)
     one = len(slots)
     together = [np.flatnonzero(fits.better[:, 0] > much) for much in _BETTER]
@@ -222,7 +222,7 @@ def _put_fitting(text: Text, fits: _Fits) -> Variants:
 
 
 def _spread_falls(leads: Numbers, fits: _Fits) -> Numbers:
-    """[slot, neighbour] how far the lead falls; 0 of a neighbour that is not there."""
+    """Return how far the lead falls [slot, neighbour]; 0 where there is no neighbour."""
     there = fits.better > _NONE
     falls = np.zeros(there.shape)
     falls[there] = (leads[0] - leads[1:])[: int(there.sum())]
@@ -230,7 +230,7 @@ def _spread_falls(leads: Numbers, fits: _Fits) -> Numbers:
 
 
 def _summarise(asked: _Asked) -> Numbers:
-    """Features of a text by the swaps that fit best."""
+    """Return features of a whole text: how much better neighbours fit, and how far the lead falls with them."""
     fits, own = asked.fits, asked.fitting[0]
     together, some = own - asked.fitting[-len(_BETTER) :], fits.options > 0
     falls, better, surprise = asked.falls[some, 0], fits.better[some, 0], -fits.own[some]
@@ -244,7 +244,7 @@ def _summarise(asked: _Asked) -> Numbers:
 
 
 def _describe_words(asked: Sequence[_Asked], known: Mapping[str, int]) -> list[Numbers]:
-    """Of each text [slot, feature]: how well a word fits, how frequent it is, and what the victim says without it."""
+    """Return for each text [slot, feature]: how words fit, how frequent they are, how the lead falls without them."""
     sizes = np.asarray([one.text.slots for one in asked], np.int64)
     ends, many = np.cumsum(sizes), np.repeat(sizes, sizes)
     words = [word for one in asked for word in one.text.strings]
@@ -272,12 +272,12 @@ def _describe_words(asked: Sequence[_Asked], known: Mapping[str, int]) -> list[N
 
 
 def _leave_out(asked: Sequence[_Asked]) -> list[Numbers]:
-    """Of each text [slot] how far the lead falls without the word."""
+    """Return for each text [slot] how far the lead falls when the word is left out."""
     return [a.around[0] - a.around[1 + len(a.swaps.slots) :][: a.text.slots] for a in asked]
 
 
 def _fall_most(asked: Sequence[_Asked], begins: Ints, *, upward: bool = True) -> Numbers:
-    """[slot] of all texts: how far the lead falls by the worst of a word's swaps for more frequent words, or others."""
+    """Return [slot] of all texts: the largest fall of the lead by a swap for a more frequent word, or a rarer one."""
     out = np.full(sum(one.text.slots for one in asked), _NONE)
     chosen = np.concatenate([one.swaps.upward for one in asked]) == upward
     falls = np.concatenate([a.around[0] - a.around[1:][: len(a.swaps.slots)] for a in asked])
@@ -291,7 +291,7 @@ _LEAD, _WITHOUT, _FALL = 11, 10, 7  # columns of the above
 
 
 def _find_replaced(lessons: Lessons) -> Iterator[NDArray[np.int64]]:
-    """Of each adversarial text which of its words are not those of its original."""
+    """Yield for each adversarial text which of its words differ from its original's."""
     for clean, attacked in zip(lessons.clean, lessons.attacked, strict=True):
         if clean.slots == attacked.slots:
             pairs = zip(clean.strings, attacked.strings, strict=True)
@@ -302,7 +302,7 @@ def _find_replaced(lessons: Lessons) -> Iterator[NDArray[np.int64]]:
 
 
 def _find_fold(text: Text) -> int:
-    """By the text alone, so that a text that was attacked twice is not learnt from when it is described."""
+    """Return the fold of a text, a hash of it, so that all copies of a text are in one fold."""
     whole = "\x1f".join(text.values()).encode("utf-8", "surrogatepass")
     return blake2b(whole, digest_size=8).digest()[0] % _FOLDS
 
@@ -310,13 +310,13 @@ def _find_fold(text: Text) -> int:
 def _learn_words(
     seen: Sequence[_Seen], replaced: Sequence[NDArray[np.int64]], which: Sequence[int]
 ) -> Mapping[str, NDArray[Any]]:
-    """Trees that say of a word whether it was replaced."""
+    """Fit trees that predict whether an attack replaced a word; empty where all words have the same answer."""
     x, y = np.concatenate([seen[at].words for at in which]), np.concatenate([replaced[at] for at in which])
     return fit_trees(x, y) if 0 < y.sum() < len(y) else {}
 
 
 def _join(seen: Sequence[_Seen], trees: Mapping[str, NDArray[Any]]) -> list[Numbers]:
-    """The features of texts, and behind them what trees over words say of each."""
+    """Return the features of each text, followed by a summary of what the trees predict for its words."""
     words = np.concatenate([one.words for one in seen])
     odds = apply_trees(trees, words) if trees and len(words) else np.empty(0)
     sizes = [len(one.words) if trees else 0 for one in seen]
@@ -327,7 +327,7 @@ def _join(seen: Sequence[_Seen], trees: Mapping[str, NDArray[Any]]) -> list[Numb
 
 
 def _sum_up(words: Numbers, odds: Numbers) -> list[float]:
-    """Features of a text by the log-odds of its words to have been replaced."""
+    """Return features of a text from the log-odds that each of its words was replaced."""
     sure = 1 / (1 + np.exp(-odds))
     lead, without, fall = (np.maximum(words[:, at], 0) for at in (_LEAD, _WITHOUT, _FALL))
     weighed = sure * without
@@ -343,6 +343,6 @@ def _take_word_trees(learnt: Learnt) -> Mapping[str, NDArray[Any]]:
 
 
 def _take_most(values: Numbers, many: int) -> list[float]:
-    """The largest, padded with zeros."""
+    """Return the `many` largest values in falling order, padded with zeros."""
     found: list[float] = np.sort(values)[::-1][:many].tolist()
     return found + [0.0] * (many - len(found))

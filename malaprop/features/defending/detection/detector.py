@@ -1,4 +1,4 @@
-"""Detector: a way to detect with what it has learnt and a threshold; made from texts, kept in a folder."""
+"""A fitted detector: its method, what that has learnt, and a threshold; how it is fitted, written and read."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _NOTHING = Rate(0, 0)
 class DetectorCard:
     """What a fitted detector is: for which victim, from which texts, and where its threshold lies."""
 
-    method: str  # as it is typed: rtd:worst=0.5
+    method: str  # as the user types it: rtd:worst=0.5
     victim: str
-    spec: str = ""  # the victim as it was typed; empty of an object of Python
+    spec: str = ""  # the victim as the user typed it; empty for a Python object
     fingerprint: str = ""  # of the victim; empty: not known
     labels: tuple[str, ...] = ()
     data: str
     data_fingerprint: str = ""
-    attack: str = ""  # that made the adversarial texts it learnt from
-    false_positives: float  # the share of clean texts that may be rejected ...
-    threshold: float  # ... and the score above which texts are, fixed on held-out clean texts
-    least_accuracy: float | None = None  # of originals, where that fixed the threshold and the share above was found
+    attack: str = ""  # the attack whose adversarial texts it learnt from
+    false_positives: float  # share of clean texts that may be rejected ...
+    threshold: float  # ... and the score above which a text is rejected, fixed on held-out clean texts
+    least_accuracy: float | None = None  # of originals; where given, it fixed the threshold
     right: Rate = _NOTHING  # held-out originals that the victim answers rightly without the detector ...
-    left: Rate = _NOTHING  # ... and those that are not rejected either
+    left: Rate = _NOTHING  # ... and those of them that the detector does not reject
     scale: float = 1.0  # spread of the scores of clean texts
     clean: int = 0  # texts it learnt from
     attacked: int = 0
@@ -58,15 +58,15 @@ class DetectorCard:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Detector:
-    """Judges texts of one victim."""
+    """A detector fitted for one victim: scores texts, and says which scores are above its threshold."""
 
     card: DetectorCard
     suspicion: DetectionMethod
     learnt: Learnt
-    state: str = ""  # changes when what it learnt does
+    state: str = ""  # a digest of its files, for caches of answers
 
     def check(self, victim: Victim) -> None:
-        """Refuses another victim than it was fitted for."""
+        """Raise SettingError where the victim is not the one that the detector was fitted for."""
         mine, other = self.card.fingerprint, victim.fingerprint
         if mine and other and mine != other:
             raise SettingError(
@@ -76,7 +76,7 @@ class Detector:
         self.suspicion.check(victim)
 
     def judge(self, victim: Victim, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """How suspicious each text is."""
+        """Return a score [text], the larger the more suspicious."""
         parts = [
             self.suspicion.score(victim, self.learnt, texts[a : a + _AT_ONCE], exact=exact)
             for a in range(0, len(texts), _AT_ONCE)
@@ -84,15 +84,15 @@ class Detector:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def count_passes(self, victim: Victim, text: Text) -> int:
-        """Forward passes of the victim that judging a text takes, beside the answer for the text itself."""
+        """Return the victim's forward passes for judging a text, not counting the answer for the text itself."""
         return self.suspicion.count_passes(victim, self.learnt, text)
 
     def weigh(self, scores: Numbers) -> Numbers:
-        """Scores as distances from the threshold in spreads of clean texts: above 0 a text is rejected."""
+        """Return scores less the threshold, in spreads of the scores of clean texts; above 0 a text is rejected."""
         return (scores - self.card.threshold) / self.card.scale
 
     def write(self, folder: Path) -> None:
-        """The folder; the card, which marks it as whole, comes last."""
+        """Write the detector to a folder; the card comes last, for it marks the folder as complete."""
         from safetensors.numpy import save
 
         from malaprop.core.codec import encode
@@ -107,17 +107,17 @@ class Detector:
 
 
 def parse_method(spec: str) -> DetectionMethod:
-    """A way to detect as it is typed: fgws, or rtd:worst=0.5."""
+    """Return the detection method that a user typed: fgws, or rtd:worst=0.5."""
     name, *settings = spec.split(":")
     made: DetectionMethod = call(DETECTORS[name.strip()], read_settings(name, settings), name)
     return made
 
 
 def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detector:
-    """The detector, fitted on most of the examples; its threshold is fixed on the clean texts of the others.
+    """Fit a detector on most of the examples, and fix its threshold on the clean texts of the others.
 
-    What learns from adversarial texts is shown each beside its original, so that it learns what an attack does and not
-    which texts can be broken.
+    A method that learns from adversarial texts sees each with its original, so that it learns what an attack changes
+    and not which texts can be attacked with success.
     """
     suspicion = parse_method(card.method)
     suspicion.check(victim)
@@ -136,7 +136,7 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
     )
     made = Detector(card=card, suspicion=suspicion, learnt=suspicion.learn(victim, lessons))
     held = cut_up([texts.clean[id] for id in parts.held])
-    exact = victim.rounding > 0  # else both roads say the same, and one is faster
+    exact = victim.rounding > 0  # without rounding the fast path gives what `predict` gives
     scores = made.judge(victim, held, exact=exact)
     others = cut_up([fields for id, fields in texts.attacked if id in rest])
     found = made.judge(victim, others, exact=exact)
@@ -167,7 +167,7 @@ def cut_held_out(card: DetectorCard, texts: FitTexts) -> FitParts:
 
 
 def _fix_threshold(card: DetectorCard, parts: FitParts, scores: Numbers) -> DetectorCard:
-    """The card with the threshold, by the rule that it names, and what that leaves; scores are of held-out texts."""
+    """Return the card with its threshold and what that costs in accuracy; `scores` are those of held-out texts."""
     own, total = set(parts.right), len(parts.right) + len(parts.wrong)
     right = scores[[id in own for id in parts.held]]
     least, allowed = card.least_accuracy, card.false_positives
@@ -184,7 +184,7 @@ def _fix_threshold(card: DetectorCard, parts: FitParts, scores: Numbers) -> Dete
 
 
 def read_detector(folder: Path) -> Detector:
-    """The detector of a folder; read again when its card changes."""
+    """Read the detector of a folder; a cached one is returned until its card changes."""
     path = folder / CARD
     if not path.is_file():
         raise SettingError(
@@ -208,7 +208,8 @@ def _read(folder: Path, changed: int) -> Detector:
         words: Mapping[str, list[str]] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
         learnt = Learnt(load(stored), words)
     except (OSError, ValueError, RecordError, SafetensorError) as error:
-        raise SettingError(f"{folder} is no whole detector ({error}); fit it again with malaprop detect fit") from None
+        what = f"{folder} is not a complete detector ({error})"
+        raise SettingError(f"{what}; fit it again with malaprop detect fit") from None
     if card.format > FORMAT:
         raise SettingError(f"{folder} was written by a newer version of malaprop; update it, or fit it again")
     if card.format < FORMAT:

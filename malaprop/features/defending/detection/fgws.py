@@ -41,7 +41,7 @@ class FrequencyGuided:
             )
 
     def check(self, victim: Victim) -> None:
-        """Any victim with scores will do."""
+        """Accept any victim with scores."""
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
         counted = count_words(lessons.corpus)
@@ -52,7 +52,7 @@ class FrequencyGuided:
         return Learnt({"counts": many, "border": np.asarray([border], np.int64)}, counted.words)
 
     def _choose(self, victim: Victim, lessons: Lessons, counted: Learnt) -> int:
-        """The border of rare words by which the scores of clean and adversarial texts differ best."""
+        """Return the count below which words are rare that best separates clean from adversarial texts, by AUC."""
         from malaprop.features.defending.detection.rates import find_auc
 
         borders = sorted({_find_border(counted.arrays["counts"], share) for share in _SHARES})
@@ -79,7 +79,7 @@ class FrequencyGuided:
         return np.asarray(found[each, 0, label] - found[each, 1, label])
 
     def _replace(self, text: Text, learnt: Learnt, border: int) -> Variants:
-        """The text itself, and with the most frequent neighbour in the place of every rare word that has one."""
+        """Return the text itself, and the text with every rare word replaced by its most frequent neighbour."""
         nearest = self.nearest
         found = [_find_frequent(learnt, word, border, nearest) for word in text.strings]
         slots = np.asarray([slot for slot, word in enumerate(found) if word], np.int64)
@@ -89,7 +89,7 @@ class FrequencyGuided:
 
 @lru_cache(maxsize=1 << 16)
 def _find_frequent(learnt: Learnt, word: str, border: int, nearest: int) -> str:
-    """The most frequent neighbour of a word below the border, where it is more frequent than the word; else nothing."""
+    """Return the most frequent neighbour of a word rarer than `border`; empty where none is more frequent than it."""
     known, low = read_counts(learnt), word.lower()
     mine = known.get(low, 0)
     if mine >= border or not low.isalpha():

@@ -22,7 +22,7 @@ def place_kept(method: str, victim: Victim) -> Path:
 
 
 def find_kept(method: str, victim: Victim) -> Path | None:
-    """The folder of the detector that was fitted with these settings; None where there is none.
+    """Return the folder of the cached detector with these settings; None where there is none.
 
     Before settings had folders of their own, the last detector of a method lay in that of the default ones.
     """
@@ -38,7 +38,7 @@ def list_kept(method: str, victim: Victim) -> list[str]:
 
 
 def mark_settings(method: str) -> str:
-    """What tells the settings of a method from others, however they are typed; empty where they are the defaults."""
+    """Return a digest of a method's settings, the same however they are typed; empty for the defaults."""
     name, *typed = method.split(":")
     usual = {key: _unify(one.default) for key, one in signature(DETECTORS[name.strip()]).parameters.items()}
     given = {key: _unify(value) for key, value in read_settings(name, typed).items()}
@@ -47,7 +47,7 @@ def mark_settings(method: str) -> str:
 
 
 def _unify(value: Any) -> Any:
-    """A value to compare: 50 is 50.0."""
+    """Return a number as a float, so that 50 equals 50.0; anything else as it is."""
     return float(value) if isinstance(value, (int, float)) else value
 
 
@@ -56,12 +56,12 @@ def _take_name(method: str) -> str:
 
 
 def _mark_victim(victim: Victim) -> str:
-    """What tells a victim from others, or its name."""
+    """Return the fingerprint of a victim, or a digest of its name where it has none."""
     return victim.fingerprint or blake2b(victim.name.encode(), digest_size=8).hexdigest()
 
 
 def _holds(folder: Path, method: str) -> bool:
-    """Whether a detector with these settings lies there; of a damaged one, whoever reads it says what is wrong."""
+    """Return whether a folder has a detector with these settings; a damaged one counts, and reading it raises."""
     if not (folder / CARD).is_file():
         return False
     said = _read_method(folder)
@@ -69,7 +69,7 @@ def _holds(folder: Path, method: str) -> bool:
 
 
 def _read_method(folder: Path) -> str:
-    """The method of a detector as it was typed; empty where its card cannot be read."""
+    """Return the method of a detector as it was typed; empty where its card cannot be read."""
     try:
         return str(json.loads((folder / CARD).read_text(encoding="utf-8"))["method"])
     except (OSError, ValueError, KeyError, TypeError):

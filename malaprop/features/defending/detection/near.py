@@ -1,4 +1,4 @@
-"""Near texts: an adversarial text hangs by rare words, and more frequent ones in their place bring its label back."""
+"""Near texts: an adversarial text's label depends on rare words, and more frequent ones bring the true label back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Num
 from malaprop.features.defending.detection.trees import apply_trees, learn_trees
 
 _LEAST = 3  # letters of a word that is swapped
-_NEAREST = 8  # of counter-fitted space, beside the synonyms of WordNet
+_NEAREST = 8  # neighbours in counter-fitted space, besides the synonyms of WordNet
 _SWAPPED = 0.3  # chance of a word to be swapped in a text of many swaps
 _RARE, _USUAL = 1.7, 3.0  # logarithms of one more than a word's count in the texts of the fit
 
@@ -32,7 +32,7 @@ class NearSwaps(NamedTuple):
     slots: Ints
     words: Ints
     upward: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    sizes: Ints  # [slot] how many there are
+    sizes: Ints  # [slot] how many words it may be swapped for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class NearTexts:
         need_sklearn("near")
 
     def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
-        """How often each word occurs."""
+        """Return word counts, which `describe` needs, and the features of the texts."""
         known = count_words(lessons.corpus)
         return known, self.describe(victim, known, lessons.texts, exact=False)
 
@@ -76,7 +76,7 @@ class NearTexts:
         return sum(len(one) for one, _ in self._find_each(text, learnt)) + self.many + text.slots
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """The features [text, feature]."""
+        """Return the features [text, feature]: how the lead changes over near texts, and how rare the words are."""
         known = read_counts(learnt)
         swaps = [self.find_swaps(text, learnt) for text in texts]
         groups = [self.make_texts(text, own) for text, own in zip(texts, swaps, strict=True)]
@@ -86,7 +86,7 @@ class NearTexts:
         ])  # fmt: skip
 
     def find_swaps(self, text: Text, learnt: Learnt) -> NearSwaps:
-        """The words of its slots that are tried in their place, the more frequent first."""
+        """Return the swaps to try for each slot of a text, those for more frequent words first."""
         each = self._find_each(text, learnt)
         sizes = np.asarray([len(words) for words, _ in each], np.int64)
         words = [word for words, _ in each for word in words]
@@ -98,7 +98,7 @@ class NearTexts:
         return [_find_word_swaps(learnt, word, up, down) for word in text.strings]
 
     def make_texts(self, text: Text, swaps: NearSwaps) -> Variants:
-        """The text itself, with each swap, without each word, and with many swaps at once."""
+        """Return the text itself, then it with each swap, without each word, and with many swaps at once."""
         one, left = len(swaps.slots), np.arange(text.slots)
         there = swaps.sizes > 0
         sizes, starts = swaps.sizes[there], (np.cumsum(swaps.sizes) - swaps.sizes)[there]
@@ -114,7 +114,7 @@ class NearTexts:
         )
 
     def summarise(self, leads: Numbers, swaps: NearSwaps, logs: Numbers) -> Numbers:
-        """The features of one text, from the leads of all texts near it and the logarithms of its words' counts."""
+        """Return the features of one text from the leads of all texts near it and the logarithms of its word counts."""
         own, one, words = leads[0], len(swaps.slots), len(logs)
         falls = own - leads[1:]
         single, without, several = falls[:one], falls[one : one + words], falls[one + words :]
@@ -132,7 +132,7 @@ class NearTexts:
 
 @lru_cache(maxsize=1 << 16)
 def _find_word_swaps(learnt: Learnt, word: str, up: int, down: int) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """What is tried in the place of a word, and which of that is more frequent than it."""
+    """Return the words to swap a word for, and for each whether it is more frequent than the word."""
     known, low = read_counts(learnt), word.lower()
     if len(low) < _LEAST or not low.isalpha():
         return (), ()
@@ -145,12 +145,12 @@ def _find_word_swaps(learnt: Learnt, word: str, up: int, down: int) -> tuple[tup
 
 
 def average(values: Numbers | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    """The mean, 0 of nothing; in a third of the time that numpy's own takes for a few values."""
+    """Return the mean, 0 of an empty array; for a few values this takes a third of the time of `numpy.mean`."""
     return float(np.add.reduce(values, dtype=np.float64) / len(values)) if len(values) else 0.0
 
 
 def find_largest(falls: Numbers, slots: Ints) -> tuple[Ints, Numbers]:
-    """Words that are swapped, in order, and of each the largest fall."""
+    """Return the slots that are swapped, in order, and for each its largest fall of the lead."""
     if not len(slots):
         return slots, falls
     begins = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
@@ -158,19 +158,19 @@ def find_largest(falls: Numbers, slots: Ints) -> tuple[Ints, Numbers]:
 
 
 def _take_largest(falls: Numbers, slots: Ints, many: int) -> Numbers:
-    """Of each word the largest fall; of these the largest, padded with zeros."""
+    """Return the `many` largest falls, one for each slot at most, padded with zeros."""
     out, best = np.zeros(many), np.sort(find_largest(falls, slots)[1])[::-1][:many]
     out[: len(best)] = best
     return out
 
 
 def count_logs(text: Text, known: Mapping[str, int]) -> Numbers:
-    """Of each word the logarithm of one more than its count."""
+    """Return [slot] the logarithm of one more than the count of each word."""
     return np.log1p(np.asarray([known.get(word.lower(), 0) for word in text.strings], np.float64))
 
 
 def _weigh_rarity(falls: Numbers, logs: Numbers) -> list[float]:
-    """How frequent the words are without which the lead falls most, beside the others."""
+    """Return features that compare the frequency of the words without which the lead falls most with the others'."""
     if not len(falls):
         return [0.0] * 17
     order, usual = np.argsort(-falls, kind="stable")[:5], average(logs)

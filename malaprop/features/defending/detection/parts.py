@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from malaprop.core.victim import Fields
 
-LEAST = 20  # texts that a threshold is taken from
+LEAST = 20  # the fewest texts that a threshold is fixed on
 _LEARNS = 0.75  # share of the texts that a detector learns from
 Kind = tuple[bool, ...]
 
@@ -16,19 +16,19 @@ Kind = tuple[bool, ...]
 class FitTexts:
     """The texts for fitting a detector: clean ones, adversarial ones made from them, and all of the data."""
 
-    clean: Mapping[str, Fields]  # by the ids of their examples
-    attacked: Sequence[tuple[str, Fields]]  # with the ids of the examples that they were made of
+    clean: Mapping[str, Fields]  # by the id of the example
+    attacked: Sequence[tuple[str, Fields]]  # each with the id of its original
     corpus: Sequence[Fields]
-    tried: Sequence[Collection[str]] = ()  # of each attack the ids of all examples that it was tried on
-    asked: Sequence[str] = ()  # the ids of all examples of the data, those that are answered wrongly, too
+    tried: Sequence[Collection[str]] = ()  # for each attack the ids of all examples that it was tried on
+    asked: Sequence[str] = ()  # ids of all examples of the data, also of those that the victim answers wrongly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitParts:
-    """The ids of clean texts in two parts, and other texts, in which words are counted.
+    """The ids of the clean texts to learn from and of those held out, and the texts in which words are counted.
 
-    `right` are those of the held-out texts that are among the data, and `wrong` as great a part of the data's texts
-    that the victim answers wrongly, from which nothing is learnt. Together they are what its accuracy is taken from.
+    `right` are the held-out texts that are among the data, `wrong` as large a share of the data's texts that the victim
+    answers wrongly (nothing is learnt from those). The victim's accuracy is measured on both together.
     """
 
     learns: Sequence[str]
@@ -39,7 +39,7 @@ class FitParts:
 
 
 def cut_texts(texts: FitTexts, *, counts: bool) -> FitParts:
-    """Both parts, in the order of the texts; `counts`: words are counted in texts of neither."""
+    """Split the texts, in their order, into both parts; with `counts`, words are counted in texts of neither part."""
     order, corpus = _set_apart(texts) if counts else (list(texts.clean), texts.corpus)
     learns, asked = _choose(texts, order), texts.asked or list(texts.clean)
     held, own = [id for id in order if id not in learns], set(asked)
@@ -51,10 +51,10 @@ def cut_texts(texts: FitTexts, *, counts: bool) -> FitParts:
 
 
 def _set_apart(texts: FitTexts) -> tuple[list[str], Sequence[Fields]]:
-    """The examples that a detector is fitted on, and other texts, in which words are counted.
+    """Return the ids of the examples to fit a detector on, and other texts to count words in.
 
-    In counts that a text is part of, none of its words is unseen; those of texts that come later would look too rare.
-    Where there are few other texts, half of the examples are given up for them.
+    A text that was itself counted has no unseen word, so the words of later texts would look too rare. Where there are
+    few other texts, half of the examples are used for counting alone.
     """
     order, own = list(texts.clean), set(texts.clean.values())
     rest = [fields for fields in texts.corpus if fields not in own]
@@ -66,10 +66,10 @@ def _set_apart(texts: FitTexts) -> tuple[list[str], Sequence[Fields]]:
 
 
 def _choose(texts: FitTexts, order: Sequence[str]) -> set[str]:
-    """The first three quarters: of the texts that an attack was tried on as of those that it was not.
+    """Return the ids to learn from: the first three quarters of the attacked texts and of the others, run by run.
 
-    A run on fewer texts of the same seed is one on the first of them, and none of its texts would be held out. Where no
-    text that was broken lies on one of the sides, those are cut by themselves, too.
+    A run on fewer texts of the same seed has the first of them, so without this none of its texts would be held out.
+    Where one of the two parts has no text on which an attack succeeded, those texts are split by themselves too.
     """
     tried, broken = [set(ids) for ids in texts.tried], {id for id, _ in texts.attacked}
 
@@ -83,7 +83,7 @@ def _choose(texts: FitTexts, order: Sequence[str]) -> set[str]:
 
 
 def _take_first(clean: Mapping[str, Fields], order: Sequence[str], tell: Callable[[Sequence[str]], Kind]) -> set[str]:
-    """The ids of the first texts of each kind; all ids of a text that occurs several times go with it."""
+    """Return the ids of the first three quarters of each kind of text; the ids of equal texts stay together."""
     same: dict[Fields, list[str]] = {}
     for id in order:
         same.setdefault(clean[id], []).append(id)

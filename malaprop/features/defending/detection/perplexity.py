@@ -18,14 +18,14 @@ from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Num
 class Perplexity:
     """The logarithm of a text's perplexity over that of the usual text of the fit: 0.7 is twice as surprising.
 
-    The causal language model is the packaged SmolLM2, which `--measure perplexity` asks too.
+    The causal language model is the packaged SmolLM2, the one of `--measure perplexity`.
     """
 
     needs_attacked: ClassVar[bool] = False
     counts_words: ClassVar[bool] = False
 
     def check(self, victim: Victim) -> None:
-        """Any victim will do: it is not asked."""
+        """Accept any victim: perplexity needs no answer of it."""
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
         del victim

@@ -20,7 +20,7 @@ class Auc(NamedTuple):
 
 
 def find_auc(clean: Sequence[float], attacked: Sequence[float]) -> Auc:
-    """The area under the ROC curve; ties count half. The interval is that of Hanley and McNeil (1982)."""
+    """Return the area under the ROC curve, ties counted half, with the interval of Hanley and McNeil (1982)."""
     n, m = len(clean), len(attacked)
     order = np.sort(np.asarray(clean, np.float64))
     below = np.searchsorted(order, attacked, "left") + np.searchsorted(order, attacked, "right")
@@ -32,17 +32,20 @@ def find_auc(clean: Sequence[float], attacked: Sequence[float]) -> Auc:
 
 
 def find_threshold(clean: Sequence[float], false_positives: float) -> float:
-    """The score above which no more than this share of the clean texts lies."""
+    """Return the score that at most this share of the clean texts exceeds."""
     order = np.sort(np.asarray(clean, np.float64))
     allowed = int(np.floor(false_positives * len(order)))
     return float(order[len(order) - 1 - allowed])
 
 
 def count_wanted(total: int, share: float) -> int:
-    """The least count that is this share of the total, and at least one."""
+    """Return the smallest count that is at least this share of the total, and at least 1."""
     return max(1, ceil(share * total - 1e-9))
 
 
 def find_strictest(right: Sequence[float], total: int, share: float) -> float:
-    """The lowest threshold that leaves this share of all texts right and not rejected, by the scores of right ones."""
+    """Return the lowest threshold at which this share of all texts is right and not rejected.
+
+    `right` are the scores of the texts that the victim answers rightly, `total` counts all texts.
+    """
     return float(np.sort(np.asarray(right, np.float64))[count_wanted(total, share) - 1])

@@ -17,7 +17,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn, split_by_table
 
-_MOST = 1500  # vectors that the kernel is made of
+_MOST = 1500  # vectors that the kernel PCA is fitted on
 _ENOUGH = 24  # texts of a label, or a tenth of those of the most frequent one, for a covariance of its own
 
 
@@ -42,8 +42,8 @@ class RobustDensity:
         need_sklearn("rde")
         if Capability.EMBEDDINGS not in victim.offers:
             raise CapabilityError(
-                f"rde looks at the vector that a classifier reads, and {victim.name} shows none; use fgws, wdr, rtd or "
-                "perplexity, which need scores alone"
+                f"rde needs the vector that a classifier reads, and {victim.name} does not show it; use fgws, wdr, "
+                "rtd or perplexity, which need scores alone"
             )
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
@@ -92,7 +92,7 @@ def _predict(victim: Victim, texts: Sequence[Text], *, exact: bool) -> Any:
 
 
 def find_vectors(victim: Victim, texts: Sequence[Text]) -> Numbers:
-    """The vector that the classifier reads of each text."""
+    """Return for each text the vector that the classifier's last layer reads."""
     parts = split_by_table([Variants.itself(text) for text in texts])
     reader = victim.parts[Capability.EMBEDDINGS]
     found = [reader.vectors(pool, np.arange(pool.size)).cpu().double().numpy() for pool in map(Pool, parts)]
@@ -110,7 +110,7 @@ def _read_vectors(learnt: Learnt) -> Numbers:
 
 
 def _project(learnt: Learnt, x: Numbers) -> Numbers:
-    """The principal components of vectors, as scikit-learn's KernelPCA gives them."""
+    """Return the principal components of vectors, as scikit-learn's KernelPCA does."""
     arrays = learnt.arrays
     kernel = _apply_kernel(x, _read_vectors(learnt), float(arrays["gamma"][0]))
     centred = kernel - kernel.mean(1, keepdims=True) - arrays["rows"] + arrays["mean"][0]

@@ -14,18 +14,18 @@ from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers
 
-_LEAST = -20.0  # the logarithm of a chance that no word falls below
+_LEAST = -20.0  # lower bound of a word's log-probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedTokens:
     """The mean surprise of the `worst` share of a text's words, by a masked language model that reads the whole text.
 
-    After the replaced-token detection of ELECTRA (Clark et al. 2020). There is no model here that was trained for that,
-    but one that fills gaps has seen words replaced at random in its training: it is asked how likely it finds the word
-    that stands there. Words of several tokens are left out. With `hidden` each word is hidden in turn, which takes as
-    many passes as the text has words and told no more where we tried it. `model` is a masked language model by folder
-    or hub name; empty: the packaged one.
+    After the replaced-token detection of ELECTRA (Clark et al. 2020). Differs: we have no model that was trained for
+    that, but a masked language model has seen words replaced at random in its training, so its probability of the word
+    in place serves. Words of several tokens are left out. With `hidden` each word is masked in turn, which takes as
+    many passes as the text has words; where we tried it, detection was no better. `model` is a masked language model
+    by folder or hub name; empty: the packaged one.
     """
 
     worst: float = 1.0
@@ -39,7 +39,7 @@ class ReplacedTokens:
             raise SettingError(f"rtd: worst is a share of a text's words, above 0 and at most 1, got {self.worst}")
 
     def check(self, victim: Victim) -> None:
-        """Any victim will do: it is not asked."""
+        """Accept any victim: the masked language model alone scores."""
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
         del victim, lessons

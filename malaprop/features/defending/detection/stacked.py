@@ -1,4 +1,4 @@
-"""Several detectors as one: boosted trees over what each of them sees."""
+"""Several detectors as one: boosted trees over their scores and features."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from malaprop.features.defending.detection.trees import apply_trees, fit_trees
 class SeveralDetectors:
     """Boosted trees over the scores of several detectors, and over the features of wdr, near and cloze.
 
-    `of` are their names with a plus between them; rde is left out of a victim that shows no vector.
+    `of` are their names with a plus between them; rde is left out where the victim shows no vector.
     """
 
     of: str = "fgws+wdr+rde+near"
@@ -77,7 +77,7 @@ class SeveralDetectors:
         return sum(member.count_passes(victim, _take(learnt, name), text) for name, member in members)
 
     def _see(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """[text, feature] of all members."""
+        """Return the features [text, feature] of all members side by side."""
         seen = []
         for name, member in self._members(victim).items():
             own = _take(learnt, name)
@@ -90,7 +90,7 @@ class SeveralDetectors:
 
 @lru_cache(maxsize=32)
 def _take(learnt: Learnt, name: str) -> Learnt:
-    """What one detector of several has learnt."""
+    """Return what one member has learnt, with its name taken off the keys."""
 
     def own(things: Mapping[str, Any]) -> dict[str, Any]:
         return {key.removeprefix(f"{name}."): value for key, value in things.items() if key.startswith(f"{name}.")}

@@ -56,7 +56,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Lessons:
-    """What a detector learns from: texts as they are, and what an attack made of some; `corpus` is for counts alone."""
+    """What a detector learns from: clean texts, adversarial ones, and a `corpus` in which words are counted."""
 
     clean: Sequence[Text]
     attacked: Sequence[Text]
@@ -64,12 +64,12 @@ class Lessons:
 
     @property
     def texts(self) -> list[Text]:
-        """The texts as they are, and behind them the others."""
+        """Return the clean texts followed by the adversarial ones."""
         return [*self.clean, *self.attacked]
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """0 of the texts as they are, and behind them 1 of the others."""
+        """Return the classes of `texts`: 0 for each clean text, then 1 for each adversarial one."""
         return np.repeat([0, 1], [len(self.clean), len(self.attacked)])
 
 
@@ -77,10 +77,10 @@ class DetectionMethod(Protocol):
     """A way to score how suspicious a text is. Its fields are settings; what it learnt is handed to `score`."""
 
     needs_attacked: ClassVar[bool]  # whether it cannot be fitted without adversarial texts
-    counts_words: ClassVar[bool]  # whether it learns counts of words, which no text it scores may be part of
+    counts_words: ClassVar[bool]  # whether it learns word counts, from texts other than those it scores
 
     def check(self, victim: Victim) -> None:
-        """Raise CapabilityError for a victim that does not offer what this method asks."""
+        """Raise CapabilityError for a victim that lacks what this method needs."""
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt: ...
 
@@ -88,7 +88,7 @@ class DetectionMethod(Protocol):
         """Return a score for each text, the larger the more suspicious. `exact` asks the victim with `predict`."""
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
-        """Forward passes of the victim that the score of a text takes, beside the answer for the text itself."""
+        """Return the victim's forward passes for the score of a text, not counting the answer for the text itself."""
 
 
 @runtime_checkable
@@ -103,7 +103,7 @@ class Describing(DetectionMethod, Protocol):
 
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
-    """Log-probabilities [variant, label] of all variants, group by group; what is known of texts is not asked again."""
+    """Return log-probabilities [variant, label] of all groups in turn; an `Answered` victim gives those it knows."""
     if not isinstance(victim, Answered):
         return _ask_all(victim, groups, exact=exact)
     served = np.asarray([victim.knows(group, exact=exact) for group in groups], np.bool_)
@@ -118,13 +118,13 @@ def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
         return asked
     out = np.empty((len(wanted), len(known[0])))
     out[~wanted] = known
-    if len(asked):  # else nothing says how many labels it has
+    if len(asked):  # an empty answer may lack the axis of labels
         out[wanted] = asked
     return out
 
 
 def _ask_all(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
-    """The same of a victim of which nothing is known; it hears of one table at a time."""
+    """Return log-probabilities [variant, label] from the victim, which is asked about one table of words at a time."""
     found = []
     for part in split_by_table([group for group in groups if group.count]):
         if exact:
@@ -140,19 +140,19 @@ def _ask_all(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numb
 
 
 def split_by_table(groups: Sequence[Variants]) -> Iterator[list[Variants]]:
-    """What a victim can be asked about at once: texts in order that share a table of words, and not too many."""
+    """Yield batches of groups for one question to a victim: in order, of one table of words, `_GROUPS` at most."""
     for _, same in groupby(groups, key=lambda group: id(group.base.table)):
         whole = list(same)
         yield from (whole[begin : begin + _GROUPS] for begin in range(0, len(whole), _GROUPS))
 
 
 def need_sklearn(what: str) -> None:
-    """Raises where scikit-learn, which fits a part of this detector, is not installed."""
+    """Raise AssetError where scikit-learn, which fits a part of this detector, is not installed."""
     if find_spec("sklearn") is None:
         raise AssetError(f"{what} is fitted with scikit-learn; install malaprop[sklearn]")
 
 
-_MOST = 12.0  # log-odds beyond which a lead says no more
+_MOST = 12.0  # log-odds at which leads are clipped
 
 
 def find_leads(answers: Numbers, groups: Sequence[Variants]) -> Iterator[Numbers]:

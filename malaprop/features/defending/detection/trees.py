@@ -12,11 +12,11 @@ from malaprop.core.victim import Victim
 from malaprop.features.defending.detection.suspicion import Describing, Learnt, Lessons, Numbers
 
 Arrays = Mapping[str, NDArray[Any]]
-_TREES, _DEPTH, _RATE = 150, 3, 0.06  # some hundred texts do not bear more
+_TREES, _DEPTH, _RATE = 150, 3, 0.06  # larger ones overfit some hundred texts
 
 
 def fit_trees(x: Numbers, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Gradient boosting [tree, node]: which feature is asked, at which value, and where either answer leads."""
+    """Fit gradient boosting; the arrays [tree, node] are the feature, the border, both children and the value."""
     from sklearn.ensemble import GradientBoostingClassifier
 
     many = np.bincount(y, minlength=2)
@@ -46,13 +46,13 @@ def fit_trees(x: Numbers, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def learn_trees(method: Describing, victim: Victim, lessons: Lessons) -> Learnt:
-    """The trees over the features of a method, beside what it knows before."""
+    """Fit trees over the features of a method; return them with what `study` learnt."""
     known, x = method.study(victim, lessons)
     return Learnt({**fit_trees(x, lessons.labels), **known.arrays}, known.words)
 
 
 def apply_trees(arrays: Arrays, x: Numbers) -> Numbers:
-    """The log-odds [text] of being adversarial, but for a constant."""
+    """Return the log-odds [text] of being adversarial, up to a constant."""
     rounded = x.astype(np.float32)  # as scikit-learn compares them
     trees = np.arange(len(arrays["feature"]))[None, :]
     node = np.zeros((len(x), trees.shape[1]), np.int64)

@@ -1,4 +1,4 @@
-"""Word-level differential reaction (Mosca et al. 2022): an adversarial text hangs by a few words."""
+"""Word-level differential reaction (Mosca et al. 2022): an adversarial text's label depends on a few words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WordDifferences:
         return learn_trees(self, victim, lessons)
 
     def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
-        """Nothing is to be known before: the victim says it all."""
+        """Return an empty `Learnt`, for the features need nothing, and the features of the texts."""
         known = Learnt()
         return known, self.describe(victim, known, lessons.texts, exact=False)
 
@@ -53,7 +53,7 @@ class WordDifferences:
         return text.slots
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        """The features [text, feature]."""
+        """Return the features [text, feature]: leads without each word, sorted and summarised."""
         del learnt
         groups = [_leave_out(text) for text in texts]
         return np.stack([*map(self._summarise, find_leads(ask(victim, groups, exact=exact), groups))])
@@ -68,6 +68,6 @@ class WordDifferences:
 
 
 def _leave_out(text: Text) -> Variants:
-    """The text itself, and without each of its words in turn."""
+    """Return the text itself, then the text without each of its words in turn."""
     slots = np.arange(text.slots)
     return Variants(text, slots, np.zeros(text.slots, np.int64), slots + 1, text.slots + 1)
