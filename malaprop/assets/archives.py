@@ -1,4 +1,4 @@
-"""Open members of an archive as streams, by name, without unpacking the others."""
+"""Open some members of an archive as streams, by name, without unpacking the rest."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterFit:
-    """The settings; see the module for where they come from."""
+    """The settings of counter-fitting; the module's docstring says where they come from."""
 
     attract_to: float = 0.0
     repel_to: float = 1.0
@@ -53,7 +53,7 @@ class CounterFit:
     rate: float = 0.01
 
     def fit(self, first: Floats, alike: Pairs, opposed: Pairs, near: Pairs) -> tuple[Floats, Curve]:
-        """Unit vectors moved by the three kinds of pairs, and the loss of each kind at every step."""
+        """Return unit vectors moved by the three kinds of pairs, and the loss of each kind at every step."""
         import torch
 
         many = [len(alike), len(opposed), len(near)]
@@ -91,7 +91,7 @@ class CounterFit:
 
 
 def vocabulary(words: Iterable[str], wordnet: WordNet, *, most: int = 60_000, frequent: int = 20_000) -> list[str]:
-    """The first words that WordNet knows in some form, and all plain ones among the most frequent."""
+    """Return at most `most` plain words: all of the first `frequent`, and later ones that WordNet knows."""
     kept: list[str] = []
     for rank, word in enumerate(words):
         if _WORD.fullmatch(word) and (rank < frequent or wordnet.parts(word)):
@@ -102,7 +102,7 @@ def vocabulary(words: Iterable[str], wordnet: WordNet, *, most: int = 60_000, fr
 
 
 def constraints(index: dict[str, int], wordnet: WordNet, senses: int) -> tuple[Pairs, Pairs]:
-    """Pairs of synonyms and of antonyms among the words, also between their forms with the same ending."""
+    """Return pairs of synonyms and of antonyms among the words, also between their forms with the same ending."""
     forms: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for word, number in index.items():
         for pos in PARTS:
@@ -128,13 +128,13 @@ def _array(pairs: set[tuple[int, int]]) -> Pairs:
 
 
 def centred(raw: Floats, frequent: int = 20_000) -> Floats:
-    """Unit vectors from the mean of the frequent words: without their common part cosines tell more apart."""
+    """Centre vectors on the mean of the frequent words and scale them to length one, so that cosines differ more."""
     moved = raw - raw[:frequent].mean(0)
     return np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12), np.float32)
 
 
 def close(matrix: Floats, radius: float, most: int) -> Pairs:
-    """Pairs within the radius, of each word the nearest few."""
+    """Return the pairs of words within the radius, the nearest few of each word."""
     found = []
     for start in range(0, len(matrix), 256):
         rows = np.arange(start, min(start + 256, len(matrix)))
@@ -147,7 +147,7 @@ def close(matrix: Floats, radius: float, most: int) -> Pairs:
 
 
 def build(_: Members, out: Path, settings: CounterFit | None = None) -> None:
-    """Makes the asset `counter-fitted`: vectors, neighbours, the curve and the check."""
+    """Build the asset `counter-fitted`: vectors, neighbours, the loss curve and the check."""
     settings = settings or CounterFit()
     glove, wordnet = open_vectors("glove"), open_wordnet()
     words = vocabulary(glove.words, wordnet)

@@ -1,4 +1,4 @@
-"""Downloads a pinned package with the user's own pip or npm settings, so that mirrors and proxies work."""
+"""Download a pinned package with the user's own pip or npm settings, so that mirrors and proxies work."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from malaprop.core.errors import AssetError
 
 
 def say(line: str) -> None:
-    """One line for the user, on standard error."""
+    """Print one line for the user on standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
 def digest(path: Path) -> str:
-    """The sha256 of a file."""
+    """Return the sha256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -41,7 +41,7 @@ def _pip() -> list[str]:
 
 
 def command(archive: Archive, into: Path) -> list[str]:
-    """What is run. Only wheels are taken: for a source package pip would run its set-up."""
+    """Return the command that downloads an archive. It takes wheels alone: pip would run a source package's set-up."""
     pinned = f"{archive.name}{'==' if archive.source == 'pip' else '@'}{archive.version}"
     if archive.source == "pip":
         flags = [
@@ -63,7 +63,7 @@ def command(archive: Archive, into: Path) -> list[str]:
 
 
 def _reason(output: str) -> str:
-    """The line of a failed command that says most."""
+    """Return the last error line of a failed command's output, else its last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(npm )?(error|err!)(?!: Exception:$)", line, re.IGNORECASE)]
     line = (errors or lines or ["it said nothing"])[-1]
@@ -71,7 +71,7 @@ def _reason(output: str) -> str:
 
 
 def run(arguments: Sequence[str], folder: Path, size: int) -> None:
-    """Runs a download; its temporary files lie in the folder too, so that they are counted and removed."""
+    """Run a download; its temporary files lie in the folder too, so that they are counted and removed."""
     log = folder / "log"
     environment = {**os.environ, "TMPDIR": str(folder), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     with log.open("wb") as sink:
@@ -116,7 +116,7 @@ def _watch(process: subprocess.Popen[bytes], folder: Path, size: int) -> None:
 
 
 def download(archive: Archive, folder: Path, what: str) -> Path:
-    """The archive in the folder, checked against its hash; announced in one line."""
+    """Download an archive into the folder, check its hash and return its path; one line announces it."""
     say(f"fetching {what} ({archive.size} MB, {archive.name} {archive.version})")
     if not archive.pieces:
         return _fetch(archive, folder, what)

@@ -20,7 +20,7 @@ _DAY = 86_400.0
 
 
 def cache_root() -> Path:
-    """`$MALAPROP_CACHE`, else `$XDG_CACHE_HOME/malaprop`, else `~/.cache/malaprop`."""
+    """Return the cache folder: `$MALAPROP_CACHE`, else `$XDG_CACHE_HOME/malaprop`, else `~/.cache/malaprop`."""
     if own := os.environ.get("MALAPROP_CACHE"):
         return Path(own).expanduser()
     shared = os.environ.get("XDG_CACHE_HOME")
@@ -28,7 +28,7 @@ def cache_root() -> Path:
 
 
 def data_root() -> Path | None:
-    """`$MALAPROP_DATA`, the folder of local copies, where it is set."""
+    """Return the folder of local copies, `$MALAPROP_DATA`; None where it is not set."""
     own = os.environ.get("MALAPROP_DATA")
     if own and not Path(own).expanduser().is_dir():
         raise AssetError(f"MALAPROP_DATA is set to {own}, which is not a folder; correct or unset it")
@@ -42,7 +42,7 @@ def offline() -> bool:
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Turns a full disk and a cache that may not be written into one clear line."""
+    """Raise a one-line error where the block fails on a full disk or an unwritable cache."""
     try:
         yield
     except OSError as error:
@@ -54,7 +54,7 @@ def writing(what: str) -> Iterator[None]:
 
 
 def sweep(room: Path) -> None:
-    """Removes what processes that were killed have left behind."""
+    """Remove temporary folders of processes that were killed, and any that are older than a day."""
     for left in room.iterdir():
         host, _, rest = left.name.partition("+")
         pid = rest.partition("+")[0]
@@ -66,7 +66,7 @@ def sweep(room: Path) -> None:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """An empty folder beside the cache, on the same disk, that is gone afterwards."""
+    """Yield an empty folder inside the cache, so on its disk, and remove it afterwards."""
     room = cache_root() / "tmp"
     room.mkdir(parents=True, exist_ok=True)
     sweep(room)
@@ -79,7 +79,7 @@ def scratch() -> Iterator[Path]:
 
 @contextmanager
 def appearing(target: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `target` in one step at the end of the block and never if the block fails."""
+    """Yield a folder to fill; it becomes `target` in one step at the end of the block, never if the block fails."""
     with scratch() as room:
         made = room / "made"
         made.mkdir()
@@ -92,7 +92,7 @@ def appearing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Holds a lock of that name against other processes and threads that use the same cache."""
+    """Hold a lock of that name against other processes and threads that use the same cache."""
     path = cache_root() / "locks" / f"{name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as handle:

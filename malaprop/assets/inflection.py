@@ -28,7 +28,7 @@ _OF_BE_AND_HAVE = {"be": ("is", "being", "was", "been"), "have": ("has", "having
 
 
 def ending(word: str, base: str, pos: str) -> str:
-    """Which ending the word has as a form of the base: s, ing, ed, er, est, or none."""
+    """Return the ending that the word has as a form of the base: s, ing, ed, er, est, or empty."""
     if word == base or pos == "r":
         return ""
     marks = {"n": ("s",), "v": ("ing", "s"), "a": ("est", "er")}[pos]
@@ -36,7 +36,7 @@ def ending(word: str, base: str, pos: str) -> str:
 
 
 def add(base: str, mark: str) -> str:
-    """The base with an ending, by the rules of spelling."""
+    """Add an ending to a base form, by the rules of spelling."""
     if mark == "s":
         if base.endswith("y") and base[-2:-1] not in tuple("aeiou"):
             return base[:-1] + "ies"
@@ -53,7 +53,7 @@ def add(base: str, mark: str) -> str:
 
 
 def list_forms(wordnet: WordNet, lemma: str, pos: str) -> dict[str, str]:
-    """Every form of a base form, by its mark (see MARKS). Long adjectives are not compared; adverbs have one form."""
+    """Return every form of a base form by its mark (see MARKS); long adjectives and adverbs have one form."""
     odd = wordnet.irregular(lemma, pos)
     if pos == "n":
         return {"": lemma, "s": odd[0] if odd else add(lemma, "s")}
@@ -89,7 +89,7 @@ def _list_verb_forms(lemma: str, odd: tuple[str, ...]) -> dict[str, str]:
 
 
 def find_marks(wordnet: WordNet, word: str, pos: str) -> frozenset[str]:
-    """What the word can be as a form of its base forms: films (n) is s, put (v) is the base, ed and en."""
+    """Return the marks of the forms that a word can be: films (n) is s; put (v) is the base form, ed and en."""
     lower, found = word.lower(), set()
     for base in wordnet.bases(lower, pos):
         exact = {mark for mark, form in list_forms(wordnet, base, pos).items() if form == lower}
@@ -98,7 +98,7 @@ def find_marks(wordnet: WordNet, word: str, pos: str) -> frozenset[str]:
 
 
 def inflect_each(wordnet: WordNet, lemma: str, like: str, pos: str) -> tuple[str, ...]:
-    """The lemma in every form that `like` may have: choose, like tried (v), gives chose and chosen."""
+    """Return the lemma in every form that `like` may have: choose, like tried (v), gives chose and chosen."""
     bases = [base for base in wordnet.bases(like, pos) if base != like.lower()]  # a form of another word
     marks = find_marks(wordnet, like, pos) - ({""} if bases else set())
     forms = list_forms(wordnet, lemma, pos)
@@ -106,7 +106,7 @@ def inflect_each(wordnet: WordNet, lemma: str, like: str, pos: str) -> tuple[str
 
 
 def inflect(wordnet: WordNet, lemma: str, like: str, pos: str) -> str:
-    """The lemma in the form that `like` has: movie, like films (n), gives movies."""
+    """Return the lemma in the form that `like` has: movie, like films (n), gives movies."""
     return inflect_each(wordnet, lemma, like, pos)[0]
 
 
@@ -151,7 +151,7 @@ def _disagree(wordnet: WordNet, one: str, two: str) -> bool:
 
 
 def follows_article(before: str, word: str) -> bool:
-    """Whether the word may follow `before`, where that is a or an: an hour, a union."""
+    """Whether a word may follow `before`, which restricts it where it is a or an: an hour, a union."""
     lower = word.lower()
     vowel = bool(_VOWEL.match(lower)) and not _AS_CONSONANT.match(lower)
     return before.lower() not in ("a", "an") or (before.lower() == "an") == vowel

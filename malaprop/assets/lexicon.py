@@ -42,13 +42,13 @@ def read_packaged(name: str) -> str:
 
 @cache
 def stop_words() -> frozenset[str]:
-    """English function words in lower case, with contractions and the pieces that splitting leaves of them."""
+    """Return English function words in lower case, with contractions and the pieces into which splitting cuts them."""
     return frozenset(read_packaged("stop.txt").split())
 
 
 @cache
 def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tuple[str, ...]]:
-    """The keys next to each lower-case letter or digit on a US keyboard, nearest first; a letter's upper case alike.
+    """Return the keys next to each letter or digit on a US keyboard, nearest first, in the case of the letter.
 
     Two keys are neighbours if their middles are less than `reach` key widths apart. With `letters_only` a letter's
     neighbours are letters, so that a typo leaves the word a word.
@@ -74,19 +74,19 @@ def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tupl
 
 @cache
 def homoglyphs() -> dict[str, tuple[str, ...]]:
-    """One or two letters of other scripts that look like each Latin letter."""
+    """Return for each Latin letter one or two letters of other scripts that look like it."""
     return {letter: tuple(alike) for letter, alike in _ALIKE.items()}
 
 
 @cache
 def digits_alike() -> dict[str, tuple[str, ...]]:
-    """Digits and signs that stand for letters in slang: o and 0, a and @ (Li et al. 2019 call them Sub-C)."""
+    """Return digits and signs that stand for letters in slang: o and 0, a and @ (Sub-C of Li et al. 2019)."""
     return {letter: tuple(alike) for letter, alike in _DIGITS.items()}
 
 
 @cache
 def visual_neighbours() -> dict[str, tuple[str, ...]]:
-    """Characters that look much like each Latin letter: with an accent, or a homoglyph.
+    """Return for each Latin letter the characters that look much like it: with an accent, or a homoglyph.
 
     Derived from Unicode itself: precomposed letters whose decomposition is the letter and one mark. The one with the
     first of `_MARKS` comes first, then the look-alikes of other scripts, then the other accents.
@@ -110,7 +110,7 @@ def visual_neighbours() -> dict[str, tuple[str, ...]]:
 
 @cache
 def misspellings() -> dict[str, tuple[str, ...]]:
-    """Words in lower case and how people have misspelt them, from the asset; without it a short list of our own."""
+    """Return people's misspellings of words in lower case, from the asset; without it a short list of our own."""
     try:
         path = store.locate("misspellings") / "misspellings.json"
     except AssetError as error:
@@ -120,7 +120,7 @@ def misspellings() -> dict[str, tuple[str, ...]]:
 
 
 def _table(text: str) -> dict[str, list[str]]:
-    """All in lower case; what could not stand in one slot is left out."""
+    """Parse a table of misspellings into lower case; an entry that would not fit in one slot is left out."""
     is_word = word_pattern().fullmatch
     found: dict[str, set[str]] = {}
     for word, *wrong in (line.split() for line in text.splitlines() if line.strip()):
@@ -130,7 +130,7 @@ def _table(text: str) -> dict[str, list[str]]:
 
 
 def convert(found: Members, out: Path) -> None:
-    """Stores `word misspelling misspelling ...` lines as one table."""
+    """Store `word misspelling misspelling ...` lines as one table."""
     ((name, opener),) = found.items()
     with opener() as stream:
         data = stream.read()

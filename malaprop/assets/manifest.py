@@ -47,19 +47,19 @@ class Entry:
 
     @property
     def source(self) -> str:
-        """Where it comes from, in words."""
+        """Describe where the asset comes from."""
         return (
             f"{self.archive.name} {self.archive.version}" if self.archive else "built from " + " and ".join(self.needs)
         )
 
     @property
     def size(self) -> int:
-        """Megabytes to download; 0 for what is built."""
+        """Return the megabytes to download; 0 for an asset that is built."""
         return self.archive.size if self.archive else 0
 
 
 def parse(text: str) -> dict[str, Entry]:
-    """The entries of a manifest, by name."""
+    """Parse a manifest; return its entries by name."""
     tables = tomllib.loads(text)
     archives = {name: Archive(**{"name": name, **_frozen(table)}) for name, table in tables.get("archives", {}).items()}
     found = {}
@@ -76,12 +76,12 @@ def _frozen(table: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Every asset that Malaprop knows, by name."""
+    """Return every asset that Malaprop knows, by name."""
     return parse(files("malaprop.assets").joinpath("manifest.toml").read_text(encoding="utf-8"))
 
 
 def entry(name: str) -> Entry:
-    """One asset; a wrong name is refused with the nearest right ones."""
+    """Return one asset; raise on an unknown name, with the nearest known ones."""
     known = entries()
     if name not in known:
         raise unknown("asset", name, known)

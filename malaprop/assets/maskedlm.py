@@ -21,7 +21,7 @@ _BESIDE = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
 
 
 def read_adapter(path: Path) -> dict[str, Floats]:
-    """The weights of an adapter as 32-bit numbers; matrices are stored as bytes with a scale a row."""
+    """Read an adapter's weights as 32-bit numbers; matrices are stored as bytes with a scale for each row."""
     try:
         stored = load_file(path)
     except (OSError, ValueError) as error:
@@ -34,7 +34,7 @@ def read_adapter(path: Path) -> dict[str, Floats]:
 
 
 def merge_adapter(encoder: dict[str, Floats], adapter: dict[str, Floats]) -> dict[str, Floats]:
-    """A masked language model's weights by the names that transformers has: the encoder's, changed, and the head's."""
+    """Return a masked language model's weights by the names that transformers uses: changed encoder and head."""
     whole = {f"bert.{name}": rows.astype(np.float32) for name, rows in encoder.items()}
     for name, rows in adapter.items():
         if name.endswith(".down"):
@@ -48,7 +48,7 @@ def merge_adapter(encoder: dict[str, Floats], adapter: dict[str, Floats]) -> dic
 
 
 def build(_: Members, out: Path) -> None:
-    """Writes a transformers folder."""
+    """Build the asset `masked-lm`: a model folder that transformers can load."""
     try:
         package = files(PACKAGE)
     except ModuleNotFoundError:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 MOST = 50  # neighbours kept of each word
-WIDE = 100  # of each word, in the table for those who keep few of them
-_ROWS, _COLUMNS = 256, 8192  # of one product: 8 MB, which stays in the processor's cache
+WIDE = 100  # neighbours of each word in the wider table, for recipes that filter most of them out
+_ROWS, _COLUMNS = 256, 8192  # of one matrix product: 8 MB, which stays in the processor's cache
 _SAMPLE = 2048  # columns from which a row's bar is taken
 
 

@@ -32,7 +32,7 @@ UNIVERSAL: Mapping[str, str] = {
 
 
 def convert(found: Members, out: Path) -> None:
-    """Weights, known words and tags as JSON files, and the table from Penn's tags to the universal ones."""
+    """Write weights, known words and tags as JSON files, and the table from Penn's tags to the universal ones."""
     with found[_PICKLE]() as stream:
         weights, known, tags = _check(read_plain(stream.read()))
     place, tagset = out / "taggers" / FOLDER, out / "taggers" / "universal_tagset"
@@ -45,7 +45,7 @@ def convert(found: Members, out: Path) -> None:
 
 
 def _check(value: Any) -> tuple[dict[str, Any], dict[str, str], frozenset[str]]:
-    """The three parts of a tagger; raises where the file holds something else."""
+    """Return the three parts of a tagger; raise where the file holds something else."""
     match value:
         case (dict() as weights, dict() as known, frozenset() as tags) if weights and tags:
             return weights, known, tags
@@ -53,7 +53,7 @@ def _check(value: Any) -> tuple[dict[str, Any], dict[str, str], frozenset[str]]:
 
 
 def read_plain(data: bytes) -> Any:
-    """The value of a pickle of dictionaries, lists, sets, tuples, strings and numbers.
+    """Return the value of a pickle of dictionaries, lists, sets, tuples, strings and numbers.
 
     Nothing is unpickled: no name in the file is looked up or called, and any other operation is refused.
     """

@@ -1,4 +1,4 @@
-"""Relations between words by WordNet: whether two share a sense, and whether they say the contrary."""
+"""Relations between words by WordNet: whether two share a sense, and whether they are opposed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _REMEMBERED = 1 << 16
 
 
 class Relations:
-    """What WordNet's pointers say of two words. Senses of the words of their roots count, and senses similar to these.
+    """Tells by WordNet's pointers whether two words are related or opposed.
 
-    `unfunny` and `hilariously` are opposed: hilariously is of the root of hilarious, which is similar to humorous, an
-    antonym of humorless, to which unfunny is similar. All senses of a word count, so that some pairs are called opposed
-    which are not in their text: better a synonym is lost than an antonym let through.
+    Senses of words of the same root count, and senses similar to these. `unfunny` and `hilariously` are opposed:
+    hilariously is of the root of hilarious, which is similar to humorous, an antonym of humorless, to which unfunny is
+    similar. All senses of a word count, so some pairs are called opposed that are not so in their text: we would rather
+    lose a synonym than accept an antonym.
     """
 
     def __init__(self, wordnet: WordNet, folder: Path) -> None:
@@ -52,13 +53,13 @@ class Relations:
                 self._derived[words[int(between[:2], 16) - 1]].add(numbers[_part(kind), offset])
 
     def _find_around(self, word: str) -> frozenset[int]:
-        """The senses of a word and of the words of its root, and the senses that are similar to these."""
+        """Return the senses of a word and of the words of its root, and the senses that are similar to these."""
         bases = {word.lower(), *(base for pos in PARTS for base in self.wordnet.bases(word, pos))}
         own = set(self.wordnet.senses(word)).union(*(self._derived.get(base, ()) for base in bases))
         return frozenset(own.union(*(self._similar.get(sense, ()) for sense in own)))
 
     def _find_negated(self, word: str) -> bool:
-        """Whether a prefix, or the ending -less, makes it of a word that says the contrary: unfunny, humorless."""
+        """Whether the word is the opposite of another one by a prefix or by the ending -less: unfunny, humorless."""
         lower = word.lower()
         rests = [lower[len(prefix) :] for prefix in _NEGATING if lower.startswith(prefix)]
         rests += [lower[:-4]] if lower.endswith("less") else []
@@ -72,7 +73,7 @@ class Relations:
         return not self.around(one).isdisjoint(self.around(two))
 
     def are_opposed(self, one: str, two: str) -> bool:
-        """Whether the words say the contrary: antonyms, or one of them negated and no synonym of the other."""
+        """Whether the words are antonyms, or one of them is negated and not a synonym of the other."""
         there = self.around(two)
         if any(not there.isdisjoint(self._against.get(sense, ())) for sense in self.around(one)):
             return True
@@ -80,17 +81,17 @@ class Relations:
 
 
 def _part(kind: str) -> str:
-    """Adjectives that are satellites of another count as adjectives."""
+    """Return WordNet's part of speech, with satellite adjectives as adjectives."""
     return "a" if kind == "s" else kind
 
 
 def _read_synsets(path: Path) -> Iterator[str]:
-    """The lines of synsets; those of the licence are indented."""
+    """Yield the lines of synsets; the indented lines before them are the licence."""
     with path.open(encoding="utf-8") as file:
         yield from (line for line in file if not line.startswith(" ") and line.strip())
 
 
 @cache
 def open_relations() -> Relations:
-    """Of the packaged WordNet, read once a process."""
+    """Open the relations of the packaged WordNet, read once a process."""
     return Relations(open_wordnet(), store.locate("wordnet") / "wordnet")

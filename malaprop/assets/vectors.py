@@ -37,12 +37,12 @@ class Vectors:
         return int(self.matrix.shape[1])
 
     def ids(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """The row of each word, also of its lower-case form; -1 where there is none."""
+        """Return the row of each word, else of its lower-case form; -1 where there is none."""
         get = self.index.get
         return np.fromiter((get(w, get(w.lower(), -1)) for w in words), np.int64)
 
     def cosine(self, word: str, others: Sequence[str]) -> Floats:
-        """How near each of the others is to the word, -1 to 1; nan where one of the two is unknown."""
+        """Return the cosine of each of the others with the word, -1 to 1; nan where one of the two is unknown."""
         rows, here = self.ids(others), int(self.ids([word])[0])
         if here < 0:
             return np.full(len(others), np.nan, np.float32)
@@ -50,7 +50,7 @@ class Vectors:
         return np.where(rows < 0, np.float32("nan"), near).astype(np.float32)
 
     def raw(self, words: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
-        """Vectors with their own lengths, zeros for unknown words, and which are known: to start an embedding from."""
+        """Return vectors of their own lengths, to start an embedding from, 0 for unknown words; flag known words."""
         rows = self.ids(words)
         known = rows >= 0
         table = self.matrix[rows] * self.lengths[rows, None]
@@ -66,7 +66,7 @@ class Neighbours:
 
     @cached_property
     def rank(self) -> NDArray[np.int64]:
-        """[word] its place when all words are sorted by string."""
+        """Return the place [word] of each word when all words are sorted by string."""
         words = self.vectors.words
         out = np.empty(len(words), np.int64)
         out[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
@@ -74,19 +74,19 @@ class Neighbours:
 
     @cached_property
     def whole(self) -> NDArray[np.bool_]:
-        """[word] whether it can fill a slot: vectors of marks, and of numbers with marks, cannot."""
+        """Flag the words [word] that can fill a slot; punctuation, and numbers with punctuation, cannot."""
         fits = word_pattern().fullmatch
         return np.fromiter((fits(word) is not None for word in self.vectors.words), np.bool_, len(self.vectors))
 
     @cached_property
     def parts(self) -> NDArray[np.uint8]:
-        """[word] the parts of speech that it usually is, as bits (see `malaprop.assets.wordnet`)."""
+        """Return the usual parts of speech [word] of each word, as bits (see `malaprop.assets.wordnet`)."""
         from malaprop.assets.wordnet import open_wordnet
 
         return np.fromiter(map(open_wordnet().usual, self.vectors.words), np.uint8, len(self.vectors))
 
     def of(self, word: str) -> tuple[tuple[str, ...], Floats]:
-        """The nearest words, nearest first and without the word itself, with their cosines; empty if it is unknown."""
+        """Return the nearest words, nearest first and without the word itself, with cosines; empty if it is unknown."""
         row = self.vectors.index.get(word)
         if row is None:
             return (), np.empty(0, np.float32)
@@ -98,20 +98,20 @@ class Neighbours:
 
 @cache
 def open_vectors(name: str = "glove") -> Vectors:
-    """The vectors of an asset (`glove`, `glove-100d`, `counter-fitted`), or of a file; read once a process."""
+    """Open the vectors of an asset (`glove`, `glove-100d`, `counter-fitted`) or of a file, read once a process."""
     if name in store.entries():
         return Vectors(*vectorfiles.load(store.locate(name)))
     return read_vectors(Path(name))
 
 
 def read_vectors(path: Path) -> Vectors:
-    """A file of vectors: `word number ...` lines (.txt, .vec, also .gz or .bz2), or .npz with `words` and `vectors`."""
+    """Read vectors: `word number ...` lines (.txt, .vec, also .gz or .bz2), or .npz with `words` and `vectors`."""
     return Vectors(*vectorfiles.read(path))
 
 
 @cache
 def open_neighbours(name: str = "counter-fitted", k: int = MOST) -> Neighbours:
-    """The table of an asset of vectors, 50 neighbours a word, or with a larger k 100; built where it is missing."""
+    """Open the neighbours of an asset's words, 50 of each, or 100 if k is above 50; build a missing table."""
     if not 1 <= k <= WIDE:
         raise SettingError(f"the table of neighbours holds 1 to {WIDE} a word, got k={k}")
     folder = store.locate(name)
@@ -124,7 +124,7 @@ def open_neighbours(name: str = "counter-fitted", k: int = MOST) -> Neighbours:
 
 
 def _built(name: str, source: Path, k: int, most: int = 60_000) -> Path:
-    """Neighbours among the first words of a table, in the cache beside it."""
+    """Return the folder of the neighbours among an asset's first words, built in the cache where it is missing."""
     own = "" if k == MOST else f"-{k}"
     target = store.cache_root() / "neighbours" / f"{name}{own}-{store.key(name)}"
     with writing(f"the neighbours of {name}"), locked(f"neighbours-{name}{own}"):
@@ -136,7 +136,7 @@ def _built(name: str, source: Path, k: int, most: int = 60_000) -> Path:
 
 
 def keep(folder: Path, words: Sequence[str], matrix: NDArray[np.floating], k: int = MOST) -> None:
-    """Stores vectors, each of length one, with their neighbours; found from the stored numbers, so that they agree."""
+    """Store vectors, scaled to length one, with their neighbours, which the rounded vectors on disk decide."""
     vectorfiles.save(folder, words, Vectors(words, matrix).matrix)
     table, cosines = nearest(Vectors(*vectorfiles.load(folder)).matrix, k)
     np.save(folder / "neighbours.npy", table, allow_pickle=False)

@@ -48,7 +48,10 @@ Places = NDArray[np.int64]
 
 
 class WordNet:
-    """Synsets as flat arrays. Words are looked up in lower case; names come as WordNet writes them."""
+    """WordNet's words, senses and forms, held as flat arrays.
+
+    Words are looked up in lower case; names are returned as WordNet writes them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._names = (folder / "names.txt").read_text(encoding="utf-8").split("\n")
@@ -75,7 +78,7 @@ class WordNet:
         self._single = np.full(len(self._names), -1, np.int8)  # whether it takes a name for one word; -1: not known yet
 
     def _listed_as(self) -> bytes:
-        """For each lemma a byte with a bit for each part of speech it is listed under."""
+        """Return for each lemma a byte with a bit for each part of speech under which it is listed."""
         marks = np.zeros(len(self._lemmas), np.uint8)
         for bit, pos in enumerate(PARTS):
             starts = self._spans[pos][0]
@@ -97,16 +100,16 @@ class WordNet:
         return tuple(dict.fromkeys(form for form in (word, *forms) if self._has(form, pos)))
 
     def bases(self, word: str, pos: str) -> tuple[str, ...]:
-        """Every lemma of that part of speech that the word can be a form of, the word itself first."""
+        """Return every lemma of that part of speech of which the word can be a form, the word itself first."""
         _known(pos)
         return self._bases(word, pos)
 
     def lemma(self, word: str, pos: str) -> str | None:
-        """The first of the bases."""
+        """Return the first of the word's `bases`; None where it has none."""
         return next(iter(self.bases(word, pos)), None)
 
     def marks(self, word: str) -> int:
-        """The parts of speech the word can be, as bits in the order of PARTS; the quick form of `parts`."""
+        """Return the parts of speech that the word can be, as bits in the order of PARTS; faster than `parts`."""
         word = word.lower().replace(" ", "_")
         get, listed = self._keys.get, self._marks
         place = get(word)
@@ -121,9 +124,9 @@ class WordNet:
         return found
 
     def usual(self, word: str) -> int:
-        """The parts of speech that the word usually is, as bits in the order of PARTS; NEITHER where none is listed.
+        """Return the usual parts of speech of the word, as bits in the order of PARTS; NEITHER where none is listed.
 
-        By how often WordNet's tagged texts have it in each; half a use is added to every part that is listed.
+        The counts of WordNet's tagged texts decide, with half a use added to every listed part.
         """
         marks = self.marks(word)
         if marks & (marks - 1) == 0:
@@ -133,12 +136,12 @@ class WordNet:
         return sum(1 << PARTS.index(pos) for pos, count in counts.items() if count + 0.5 >= least) or marks
 
     def parts(self, word: str) -> frozenset[str]:
-        """Which of n, v, a, r the word can be."""
+        """Return which of n, v, a, r the word can be."""
         found = self.marks(word)
         return frozenset(pos for bit, pos in enumerate(PARTS) if found >> bit & 1)
 
     def senses(self, word: str, pos: str | None = None) -> list[int]:
-        """Synset numbers, for each part of speech the more frequent first."""
+        """Return the numbers of the word's synsets, in each part of speech the more frequent first."""
         found: dict[int, None] = {}
         can_be = self.marks(word)
         for one in PARTS if pos is None else _known(pos):
@@ -150,7 +153,7 @@ class WordNet:
         return list(found)
 
     def names(self, synset: int) -> list[str]:
-        """The names in a synset, underscores for spaces, in WordNet's order."""
+        """Return the names in a synset, with underscores for spaces, in WordNet's order."""
         starts, members = self._members
         names = self._names
         return [names[i] for i in members[starts[synset] : starts[synset + 1]].tolist()]
@@ -161,15 +164,17 @@ class WordNet:
         return tuple(sorted(name for name in single if name.lower() != word.lower()))
 
     def synonyms(self, word: str, pos: str | None = None, *, multiword: bool = False) -> tuple[str, ...]:
-        """Names in all synsets of the word and its base forms, sorted, without the word itself in any case.
+        """Return the names in all synsets of the word and its base forms, sorted, without the word itself in any case.
 
         `pos` None stands for all four. Names are base forms: see `inflect` to give them the word's ending.
         """
         return self._synonyms(word, pos, multiword)
 
     def peer_synonyms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
-        """For each word what TextAttack 0.3.11 takes (WordSwapWordNet), sorted: any part of speech, also the word in
-        another case."""
+        """Return for each word the synonyms that TextAttack 0.3.11 takes (WordSwapWordNet), sorted.
+
+        They are of any part of speech, and the word itself in another case is among them.
+        """
         known = self._peers
         fresh = [word for word in dict.fromkeys(words) if word not in known]
         if len(known) + len(fresh) > _REMEMBERED:
@@ -179,7 +184,7 @@ class WordNet:
         return [known[word] for word in words]
 
     def _find_peers(self, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Array work over all words: a word has five synsets, and they have ten names."""
+        """Look up `peer_synonyms` of all words in one pass of array operations, as a word has some fifty names."""
         starts, synsets, members_from, members = self._flat_senses
         listed = [self._listed(word) for word in words]
         entries = np.fromiter(chain.from_iterable(listed), np.int64)
@@ -196,14 +201,14 @@ class WordNet:
             yield tuple(sorted(name for name in found[begin:end] if name != word))
 
     def _are_single(self, names: Places) -> NDArray[np.bool_]:
-        """Which of these names TextAttack takes for one word; found out once for each."""
+        """Flag the names that TextAttack takes for one word; the answers are remembered."""
         fresh = sort_distinct(names[self._single[names] < 0])
         strings = map(self._names.__getitem__, fresh.tolist())
         self._single[fresh] = [n.isalpha() or ("_" not in n and len(_PEER_WORD.findall(n)) == 1) for n in strings]
         return self._single[names] > 0
 
     def _listed(self, word: str) -> list[int]:
-        """Where the base forms of a word are listed: for each its place times the number of parts, plus the part."""
+        """Return the place of each base form of a word, times the number of parts of speech, plus the part's number."""
         word = word.lower().replace(" ", "_")
         get, marks, many = self._keys.get, self._marks, len(PARTS)
         place, odd = get(word), self._odd.get(word, _NOTHING)
@@ -220,7 +225,7 @@ class WordNet:
 
     @cached_property
     def _flat_senses(self) -> tuple[Places, Places, Places, Places]:
-        """For each lemma and part of speech where its synsets begin; those; where the names of each begin; those."""
+        """Return where the synsets of each (lemma, part of speech) begin, the synsets, and the same for their names."""
         counts = np.stack([np.diff(self._spans[pos][0][: len(self._lemmas) + 1]) for pos in PARTS], 1)  # [lemma, part]
         starts = np.concatenate([[0], np.cumsum(counts.ravel())])
         order = np.argsort(np.repeat(np.arange(counts.size).reshape(counts.shape).T.ravel(), counts.T.ravel()))
@@ -235,7 +240,7 @@ class WordNet:
         return bool(forms) and all(form[:1].isupper() for form in forms) and not self.marks(word) & ~1
 
     def frequency(self, word: str) -> dict[str, int]:
-        """How often WordNet's tagged texts have the word's base forms in each part of speech."""
+        """Count the word's base forms in WordNet's tagged texts, by part of speech."""
         can_be, found = self.marks(word), {}
         for bit, pos in enumerate(PARTS):
             if can_be >> bit & 1:
@@ -243,7 +248,7 @@ class WordNet:
         return found
 
     def irregular(self, lemma: str, pos: str) -> tuple[str, ...]:
-        """Forms of a lemma that follow no rule, as WordNet lists them."""
+        """Return the irregular forms of a lemma, as WordNet lists them."""
         return self._forms(_known(pos)).get(lemma, ())
 
     def _find_forms(self, pos: str) -> dict[str, tuple[str, ...]]:
@@ -254,11 +259,11 @@ class WordNet:
         return {base: tuple(forms) for base, forms in found.items()}
 
     def antonyms(self) -> list[tuple[str, str]]:
-        """Pairs of names that WordNet sets against each other, each once, sorted."""
+        """Return the pairs of antonyms, each once, sorted."""
         return self._named(self._arrays["antonyms"])
 
     def synonym_pairs(self, pos: str | None = None, *, senses: int | None = None) -> list[tuple[str, str]]:
-        """Pairs of names that share a synset, each once, sorted; with `senses`, only of the first so many of both."""
+        """Return the pairs of names that share a synset, each once, sorted; `senses` limits both to that many."""
         return self._named(np.concatenate([self._pairs(one, senses) for one in (_known(pos) if pos else PARTS)]))
 
     def _pairs(self, pos: str, senses: int | None) -> Ints:
@@ -283,7 +288,7 @@ class WordNet:
 
 
 def _view(array: Ints) -> Any:
-    """A memoryview; its typed stub knows neither numpy's arrays nor two dimensions."""
+    """Return a memoryview of an array; the typed stub knows neither numpy's arrays nor two dimensions."""
     return memoryview(np.ascontiguousarray(array))  # type: ignore[arg-type]
 
 
@@ -295,12 +300,12 @@ def _known(pos: str) -> str:
 
 @cache
 def open_wordnet() -> WordNet:
-    """The index, read once a process."""
+    """Open the WordNet index, read once a process."""
     return WordNet(store.locate("wordnet"))
 
 
 def _lines(found: Members, name: str) -> Iterator[str]:
-    """Lines without the licence, which WordNet indents."""
+    """Yield the lines of a file without the licence, which WordNet indents."""
     if name not in found:
         return
     with found[name]() as stream:
@@ -310,7 +315,7 @@ def _lines(found: Members, name: str) -> Iterator[str]:
 
 
 class _Builder:
-    """Gathers the four data files and the four index files into arrays."""
+    """Reads the four data files and the four index files of WordNet into lists and arrays."""
 
     def __init__(self, found: Members) -> None:
         self.found = found
@@ -362,7 +367,7 @@ def _flat(rows: list[list[int]]) -> tuple[Ints, Ints]:
 
 
 def _ranks(builder: _Builder, indices: dict[str, dict[str, list[int]]]) -> Ints:
-    """For each member of each synset: which of its name's senses this is, in its part of speech."""
+    """Return for each member of each synset the rank of this sense among its name's, in its part of speech."""
     place: dict[int, dict[str, int]] = defaultdict(dict)
     for index in indices.values():
         for lemma, synsets in index.items():
@@ -375,7 +380,7 @@ def _ranks(builder: _Builder, indices: dict[str, dict[str, list[int]]]) -> Ints:
 
 
 def convert(found: Members, out: Path) -> None:
-    """Reads WordNet's database files and stores the index, and the files beside it for tools that read them."""
+    """Read WordNet's database files; store the index, and the files themselves for tools that need them."""
     copy(found, out / "wordnet")
     builder = _Builder(found)
     try:

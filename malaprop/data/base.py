@@ -30,18 +30,18 @@ class Examples(Protocol):
 
     @property
     def part(self) -> str:
-        """Which part of a dataset this is: train, validation, test or all; empty where nobody chose one."""
+        """Return which part of a dataset this is: train, validation, test or all; empty where nobody chose one."""
 
     @property
     def ordered(self) -> bool:
-        """Whether the user gave the labels in the victim's order, which no name of a victim's changes then."""
+        """Whether the user gave the labels in the victim's order; the victim's own names then change nothing."""
 
     @property
     def fingerprint(self) -> str: ...
 
     @property
     def present(self) -> frozenset[int]:
-        """The labels that occur."""
+        """Return the labels that at least one example has."""
 
     def __len__(self) -> int: ...
 
@@ -49,7 +49,7 @@ class Examples(Protocol):
 
     @property
     def drawn_from(self) -> int:
-        """The number of rows that the examples are a sample of; 0 where they are no sample."""
+        """Return the number of rows from which the examples were sampled; 0 where they are not a sample."""
 
     def sample(self, count: int | None, seed: int = 0) -> Examples: ...
 
@@ -62,9 +62,10 @@ class Examples(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """`labels` holds the name of each label, in order; empty where the examples have none (translation).
+    """Labelled texts in memory.
 
-    `notes` says in one line each what a reader had to decide, such as how odd labels were read.
+    `labels` holds the name of each label, in order; it is empty where the examples have none (translation). Each of
+    `notes` is one line on a decision that a reader took, such as how it read unusual labels.
     """
 
     name: str
@@ -74,7 +75,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     part: str = ""  # of a dataset or a file: train, validation, test or all
     ordered: bool = False  # the labels stand in the victim's order, as the user gave it
-    drawn_from: int = 0  # rows, of which these were drawn, where they are a sample
+    drawn_from: int = 0  # rows from which the examples were sampled; 0: they are not a sample
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -84,25 +85,28 @@ class Dataset:
 
     @property
     def present(self) -> frozenset[int]:
-        """The labels that occur."""
+        """Return the labels that at least one example has."""
         return frozenset(e.label for e in self.examples)
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits that identify the content of the examples, in any order."""
+        """Return sixteen hex digits that identify the content of the examples, in any order."""
         rows = sorted(map(join_fields, self.examples))
         whole = "\x1d".join([*self.labels, *rows])
         return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def sample(self, count: int | None, seed: int = 0) -> Dataset:
-        """At most `count` examples, chosen and ordered by a hash of (seed, id); a small sample begins a larger one."""
+        """Return at most `count` examples, chosen and ordered by a hash of (seed, id).
+
+        A small sample is the beginning of a larger one with the same seed.
+        """
         if count is not None and count < 1:
             raise SettingError(f"a sample needs at least 1 example, got {count}")
         chosen = tuple(sorted(self.examples, key=lambda e: draw(seed, e.id))[:count])
         return replace(self, examples=chosen, drawn_from=self.drawn_from or len(self.examples))
 
     def in_terms_of(self, names: Sequence[str]) -> Dataset:
-        """The same examples with labels numbered as in `names`, which says how a model orders them.
+        """Return the same examples with labels numbered as in `names`, the order that a model has.
 
         Labels are matched by name, whatever their case. Plain numbers stay, and so do labels that the user ordered.
         """
@@ -110,7 +114,7 @@ class Dataset:
         return self if turned is None else self._turned(turned, names)
 
     def ordered_as(self, names: Sequence[str]) -> Dataset:
-        """The same examples with labels numbered as the user gives them: the victim's labels, in its order."""
+        """Return the same examples with labels numbered as the user gives them: the victim's labels, in its order."""
         turned = order(self.name, self.labels, names, self.present)
         return replace(self._turned(turned, names), ordered=True)
 
@@ -119,7 +123,7 @@ class Dataset:
         return replace(self, examples=examples, labels=tuple(names))
 
     def opened(self, fields: str) -> Dataset:
-        """The same examples of which attacks may change these fields: a name, several with commas, or `both`."""
+        """Return the same examples, with the fields that attacks may change: a name, several with commas, or `both`."""
         chosen = choose(self.name, self.fields, fields)
         examples = tuple(replace(e, editable=chosen) for e in self.examples)
         return replace(self, name=f"{self.name}{split_fields(self.fields, chosen)}", examples=examples)
@@ -130,7 +134,7 @@ class Dataset:
 
 
 def choose(data: str, fields: tuple[str, ...], asked: str) -> tuple[str, ...]:
-    """The names of `asked` among the fields of a dataset; `both` and `all` are all of them."""
+    """Return the fields that `asked` names, separated by commas; `both` and `all` name every field of the dataset."""
     names = tuple(dict.fromkeys(part.strip() for part in asked.split(",") if part.strip()))
     if names in (("all",), ("both",)):
         return fields
@@ -143,13 +147,13 @@ def choose(data: str, fields: tuple[str, ...], asked: str) -> tuple[str, ...]:
 
 
 def split_fields(fields: tuple[str, ...], chosen: tuple[str, ...]) -> str:
-    """What a dataset's name says of the fields that may change: nothing where they are those by default."""
+    """Return the suffix of a dataset's name that lists the fields that may change; empty where they are the default."""
     usual = set(editable(fields) or fields)
     return "" if set(chosen) == usual else f" ({' and '.join(chosen)} may change)"
 
 
 def join_fields(example: Example) -> str:
-    """All of an example in one string, for fingerprints; what may change is named where it is not as usual."""
+    """Join an example to one string, for fingerprints, with the fields that may change unless they are the default."""
     chosen = () if set(example.open) == set(editable(tuple(example.fields)) or example.fields) else example.open
     fields = (f"{name}\x1f{value}" for name, value in example.fields.items())
     return "\x1e".join([example.id, str(example.label), *fields, *chosen])
@@ -206,7 +210,7 @@ def of(items: Any, *, name: str = "examples") -> Dataset:
 
 
 def _rows(items: Any) -> tuple[list[Any], Sequence[str] | None]:
-    """One value an example, and the names of the labels where the data states them."""
+    """Return the items as a list of rows, and the names of the labels where the data states them."""
     if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
         return [{str(key): value for key, value in row.items()} for row in items.to_dict("records")], None
     if hasattr(items, "column_names") and hasattr(items, "features"):  # of the datasets library
@@ -221,7 +225,7 @@ def _rows(items: Any) -> tuple[list[Any], Sequence[str] | None]:
 
 
 def _labels(rows: Sequence[Any]) -> tuple[tuple[str, ...], list[int]]:
-    """Names of the labels, and the number of each row's."""
+    """Return the names of the labels, and the number of each row's label."""
     from malaprop.data.labels import read_labels
 
     given = [_label(row) for row in rows]
@@ -246,7 +250,7 @@ def _fields(item: Example | tuple[Source, Any]) -> Mapping[str, str]:
 
 
 def _label(item: Any) -> int | str:
-    """A number from 0, or a name."""
+    """Return the label of an item, a number from 0 or a name; raise where it is neither."""
     if isinstance(item, Example):
         return item.label
     if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
@@ -268,7 +272,7 @@ def _limited(example: Example) -> Example:
 
 
 def editable(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields an attack may change by default: of a pair the second, of a translation the source."""
+    """Return the fields that attacks may change by default: the second text of a pair, the source of a translation."""
     if fields == PAIR:
         return PAIR[1:]
     return ("source",) if fields == ("source", "target") else ()
@@ -317,7 +321,7 @@ def reach(
     label: str | None = None,
     labels: Sequence[str] | None = None,
 ) -> Examples:
-    """As `load`, but a large file is not held in memory: it is read again as its examples are wanted."""
+    """Load a dataset as `load` does, but return a `Stream` for a large file, which reads it again when needed."""
     from malaprop.data import files, stream
 
     name = os.fspath(spec)
@@ -328,14 +332,14 @@ def reach(
 
 
 def names() -> tuple[str, ...]:
-    """Datasets that have a name here: the packaged ones, then those that MALAPROP_DATA adds."""
+    """Return the names of the packaged datasets, then of those that MALAPROP_DATA adds."""
     from malaprop.data import local, packaged, synthetic, translation
 
     return (*packaged.NAMES, *synthetic.NAMES, *translation.NAMES, *local.names())
 
 
 def list_splits(name: str) -> tuple[str, ...]:
-    """The splits that a dataset of this name has; of the hub's, all are taken to be there."""
+    """Return the splits of a named dataset; a hub dataset is assumed to have all three."""
     from malaprop.data import local
 
     return tuple(local.TABLE[name].splits) if name in local.TABLE else SPLITS

@@ -26,7 +26,7 @@ def load(
     labels: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> Dataset:
-    """All rows of a file; texts without a word are kept, and it is the attack that marks them."""
+    """Load all rows of a file; texts without a word are kept, and an attack skips them."""
     path = Path(path)
     found = list(rows(path))
     if not found:
@@ -39,7 +39,7 @@ def no_rows(path: Path) -> DataError:
 
 
 def load_texts(path: Path, *, text: str | None = None) -> list[str]:
-    """The text of each row, empty where it has none; labels are not read. Of a `.txt` file each line is a text."""
+    """Return the text of each row, empty where it has none, without labels; in a `.txt` file each line is a text."""
     plain = kind(path) == ".txt"
     found = list(read_lines(path) if plain else rows(path))
     if not found:
@@ -57,7 +57,7 @@ def _is_filled(value: object) -> bool:
 
 
 class Layout(NamedTuple):
-    """Which column holds what; `shown` is what errors call the source."""
+    """The columns that hold texts, label and id; `shown` is the source's name in error messages."""
 
     shown: str
     columns: Mapping[str, str]  # of each field
@@ -85,7 +85,7 @@ class Layout(NamedTuple):
         return {name: _string(row, column, self.shown) for name, column in self.columns.items()}
 
     def own_id(self, row: Row) -> str:
-        """The row's own id, empty where it has none."""
+        """Return the row's own id, empty where it has none."""
         value = None if self.id is None else row.cells.get(self.id)
         return "" if value is None else str(value).strip()
 
@@ -99,7 +99,7 @@ def from_rows(
     label: str | None = None,
     labels: Sequence[str] | None = None,
 ) -> Dataset:
-    """Rows of named cells as a dataset; `shown` is what errors call the source."""
+    """Make a dataset of rows of named cells; `shown` is the source's name in error messages."""
     layout = Layout.of(list(rows[0].cells), shown, text, label)
     texts = [layout.fields(row) for row in rows]
     if layout.label is None:
@@ -118,12 +118,12 @@ def from_rows(
 
 
 def _spelling(columns: Sequence[str]) -> dict[str, str]:
-    """Lower-cased, trimmed column name to the name as it stands."""
+    """Map each lower-cased, trimmed column name to the name as the file writes it."""
     return {column.strip().casefold(): column for column in reversed(columns)}
 
 
 def _refuse_twins(columns: Sequence[str], shown: str, meant: Sequence[str]) -> None:
-    """Refuses names that several columns have but for their case: whichever were taken, the other might be meant."""
+    """Raise where two columns have one of these names but for case, as the user may mean either."""
     for name in meant:
         found = [column for column in columns if column.strip().casefold() == name]
         if len(found) > 1:
@@ -167,13 +167,16 @@ def _string(row: Row, column: str, shown: str) -> str:
 
 
 def _with_ids(examples: tuple[Example, ...], given: Sequence[str]) -> tuple[Example, ...]:
-    """The file's own ids; a repeated one gets -2, -3 and so on, an empty one keeps the id of its content."""
+    """Return the examples with the file's own ids.
+
+    A repeated id gets -2, -3 and so on; where the file's is empty, the example keeps the id of its content.
+    """
     names = Names(set())
     return tuple(replace(e, id=names.of(own or e.id)) for e, own in zip(examples, given, strict=True))
 
 
 class _Seen(Protocol):
-    """A set as far as names want one, so that millions may be held as hashes."""
+    """The part of a set that `Names` needs, so that millions of names may be held as hashes."""
 
     def __contains__(self, name: str, /) -> bool: ...
 
@@ -181,7 +184,7 @@ class _Seen(Protocol):
 
 
 class Names:
-    """A name that comes again gets -2, -3 and so on, past those that a file gave out itself."""
+    """Makes names distinct: a repeated one gets -2, -3 and so on, and skips suffixes that the file itself uses."""
 
     def __init__(self, seen: _Seen) -> None:
         self._seen = seen

@@ -28,7 +28,7 @@ _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageSet:
-    """One part of an image set; ids are places in the part they come from."""
+    """One split of an image set; an id is the image's place in the split."""
 
     name: str
     images: Images
@@ -37,7 +37,7 @@ class ImageSet:
     ids: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Lays images out in one way: torch adds up in another order where one channel has another stride."""
+        """Make the images contiguous: torch's sums differ in their last bits with the stride of a single channel."""
         object.__setattr__(self, "images", self.images.reshape(-1).reshape(self.images.shape))
 
     def __len__(self) -> int:
@@ -45,13 +45,13 @@ class ImageSet:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of every image."""
+        """Return channels, height and width of every image."""
         _, channels, height, width = self.images.shape
         return channels, height, width
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hex digits of pixels and labels."""
+        """Return sixteen hex digits that identify pixels and labels."""
         digest = blake2b(self.images.tobytes(), digest_size=8)
         digest.update(self.labels.tobytes())
         return digest.hexdigest()
@@ -62,7 +62,7 @@ class ImageSet:
         )
 
     def sample(self, n: int | None, seed: int) -> ImageSet:
-        """`n` images drawn by the seed, as many of each label as can be; all where n is None or too large."""
+        """Sample `n` images by the seed, as evenly over the labels as possible; all where n is None or too large."""
         if n is None or n >= len(self):
             return self
         rng = generator(seed, "images", self.name)
@@ -77,7 +77,7 @@ class ImageSet:
 
 
 def names() -> tuple[str, ...]:
-    """Image sets that have a name here: the packaged one, and the full one where local copies are."""
+    """Return the names of image sets; the full MNIST is among them where local copies are."""
     from malaprop.assets.folders import data_root
 
     root = data_root()
@@ -85,17 +85,17 @@ def names() -> tuple[str, ...]:
 
 
 def is_images(spec: str | os.PathLike[str]) -> bool:
-    """Whether a dataset's name, file or folder stands for images."""
+    """Whether a dataset's name, file or folder holds images."""
     path = Path(spec)
     return os.fspath(spec) in NAMES or path.suffix.lower() == ".npz" or (path.is_dir() and bool(_idx_files(path)))
 
 
 def load(spec: str | os.PathLike[str], split: str = "test") -> ImageSet:
-    """One part of `mnist` (packaged, 5,000), `mnist-full` (local copies), `scenes`, an .npz file, or idx files.
+    """Load one split of `mnist` (packaged, 5,000), `mnist-full` (local copies), `scenes`, an .npz file, or idx files.
 
     An .npz holds images [n, height, width] or [n, height, width, channel] and labels [n] (or x_train, y_train, x_test,
-    y_test), as bytes or as numbers in [0, 1]. What comes in one piece is cut 80/10/10 by a hash of each image; what has
-    a test part of its own gives a tenth of the rest to validation.
+    y_test), as bytes or as numbers in [0, 1]. A set without a test part is split 80/10/10 by a hash of each image; of
+    a set with one, a tenth of the rest is for validation.
     """
     check_split(split)
     return _parts(os.fspath(spec))[split]
@@ -119,7 +119,7 @@ def _parts(spec: str) -> dict[str, ImageSet]:
 
 
 def _kept(part: str, split: str, tenths: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
-    """Which rows of a part belong to a split; a set in one piece is called `all`."""
+    """Flag the rows of a part that belong to a split; the part `all` is a set without a test part."""
     if part == "all":
         return np.isin(tenths, {"test": [0], "validation": [1], "train": list(range(2, 10))}[split])
     if part == "test":
@@ -137,7 +137,7 @@ def _part(name: str, images: NDArray[np.generic], labels: NDArray[np.int64], cla
 
 
 def as_images(raw: NDArray[np.generic], where: str = "images") -> Images:
-    """Any usual array of images as [n, channel, height, width] in [0, 1]; others are refused in words."""
+    """Return an array of images as [n, channel, height, width] in [0, 1]; raise on other shapes and values."""
     if raw.ndim == 3:
         raw = raw[..., None]
     if raw.ndim != 4 or raw.shape[-1] not in (1, 3):
@@ -149,7 +149,7 @@ def as_images(raw: NDArray[np.generic], where: str = "images") -> Images:
     else:
         scaled = raw.astype(np.float32)
         if not np.isfinite(scaled).all():
-            raise DataError(f"{where} has values that are no finite numbers; expected numbers in [0, 1] or bytes")
+            raise DataError(f"{where} has values that are not finite; expected numbers in [0, 1] or bytes")
         if scaled.min(initial=0) < 0 or scaled.max(initial=0) > 1:
             low, high = scaled.min(), scaled.max()
             raise DataError(f"{where} has values from {low:g} to {high:g}; expected numbers in [0, 1] or bytes")
@@ -240,11 +240,11 @@ def _find(folder: Path, name: str, spec: str) -> Path:
 
 
 def _read_idx(path: Path) -> NDArray[np.generic]:
-    """An array in the format of MNIST's files: a magic number that says type and dimensions, sizes, values."""
+    """Read an array from a file in MNIST's format: a magic number (type, number of axes), the sizes, the values."""
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         kind, axes = _IDX_TYPES[raw[2]], raw[3]
         sizes = np.frombuffer(raw, ">u4", axes, 4)
         return np.frombuffer(raw, kind, offset=4 + 4 * axes).reshape(tuple(map(int, sizes)))
     except (OSError, EOFError, ValueError, KeyError, IndexError) as error:
-        raise DataError(f"{path} is no idx file, or is cut short: {str(error)[:100]}") from None
+        raise DataError(f"{path} is not an idx file, or is cut short: {str(error)[:100]}") from None

@@ -14,7 +14,7 @@ MOST = 1_000  # names; more than this is a column of something else
 
 
 class Labels(NamedTuple):
-    """Labels as numbers, with the names that they count."""
+    """Labels as numbers, with the names of the labels in the order of their numbers."""
 
     numbers: list[int]
     names: tuple[str, ...]

@@ -20,7 +20,7 @@ _REMEDY = "name the victim's labels in its order with --labels a,b"
 
 
 class Scores(Protocol):
-    """What is known of a victim's labels, wherever it runs."""
+    """The labels of a victim, which may run in another process or on a server."""
 
     @property
     def name(self) -> str: ...
@@ -36,11 +36,11 @@ Some = TypeVar("Some", bound="Examples")
 
 
 def agree(data: Some, victim: Scores) -> Some:
-    """The data with its labels numbered as the victim numbers them; what cannot be matched is refused.
+    """Return the data with its labels numbered as the victim numbers them; raise where they cannot be matched.
 
-    Names are matched with names. Without names on one side the numbers are taken, if both have as many labels.
+    Names are matched with names. Without names on one side the numbers are used, if both have as many labels.
     """
-    if victim.labels == 1:  # a number, which the goal compares with what the data says
+    if victim.labels == 1:  # a regression: the goal compares the victim's number with the data's
         return data
     names = names_of(victim)
     try:
@@ -58,7 +58,7 @@ def agree(data: Some, victim: Scores) -> Some:
 
 
 def count_labels(victim: Scores, data: Iterable[Example]) -> int | None:
-    """How many scores a victim gives that could not say so before; None where it cannot be asked here, or fails."""
+    """Count the scores of a victim that does not state its labels, by one query; None where the query fails."""
     predict, first = getattr(victim, "predict", None), next(iter(data), None)
     if predict is None or first is None:
         return None
@@ -69,16 +69,16 @@ def count_labels(victim: Scores, data: Iterable[Example]) -> int | None:
 
 
 def names_of(victim: Scores) -> tuple[str, ...]:
-    """The names of a victim's labels in the order of its scores; none where it does not know them.
+    """Return the names of a victim's labels in the order of its scores; empty where it does not know them.
 
-    That of rejected texts is a name, whatever those before it are.
+    The label of rejected texts always has a name, so only those before it decide whether the names are plain numbers.
     """
     names = tuple(victim.label_names)
     return () if are_numbers(names[: find_rejected(names)] if find_rejected(names) >= 0 else names) else names
 
 
 def describe_match(data: Examples, victim: Scores) -> str:
-    """One line on how labels were matched, where it was not by name; empty where they were, or are plain numbers."""
+    """Return one line on how names were matched with numbers; empty where names met names, or numbers numbers."""
     if victim.labels == 1 or data.ordered or names_of(victim) or not data.labels or are_numbers(data.labels):
         return ""
     each = ", ".join(f"{name} is {number}" for number, name in enumerate(data.labels[:_SHOWN]))
@@ -88,9 +88,9 @@ def describe_match(data: Examples, victim: Scores) -> str:
 def turn(
     data: str, labels: Sequence[str], names: Sequence[str], present: Collection[int] | None = None
 ) -> list[int] | None:
-    """For each label its number among `names`; None where the numbers stay as they are.
+    """Return for each label its number among `names`; None where the numbers stay as they are.
 
-    `present` are the labels that occur, all of them where it is None; others need no match.
+    `present` are the labels that occur (None: all of them); a label that does not occur needs no match.
     """
     if not names or not labels or are_numbers(names) or (are_numbers(labels) and not set(labels) <= set(names)):
         return None
@@ -98,7 +98,7 @@ def turn(
 
 
 def order(data: str, labels: Sequence[str], names: Sequence[str], present: Collection[int]) -> list[int]:
-    """For each label its number among `names`, which the user gave; plain numbers that are not among them stay."""
+    """Return for each label its number among the user's `names`; plain numbers that are not among them stay."""
     if len({name.casefold() for name in names}) < max(2, len(names)):
         raise DataError(f"labels are at least two names that differ, in the victim's order; got {_listed(names)}")
     known = {name.casefold() for name in names}
@@ -122,12 +122,12 @@ def _places(data: str, labels: Sequence[str], names: Sequence[str], present: Col
 
 
 def _key(name: str) -> str:
-    """What two names of one label share; a set of labels may be written in any order, as a+b, b|a or b; a."""
+    """Return the form in which names are compared: lower case, and a set of labels (a+b, b|a, b; a) in sorted order."""
     return "+".join(sorted(filter(None, (part.strip() for part in _BETWEEN.split(name.casefold()))))) or name
 
 
 def are_numbers(labels: Sequence[str]) -> bool:
-    """Whether the labels are 0, 1, 2 ...: numbers of a victim's scores, and no names."""
+    """Whether the labels are 0, 1, 2 ...: numbers of a victim's scores, not names."""
     return tuple(labels) == tuple(map(str, range(len(labels))))
 
 

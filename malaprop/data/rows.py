@@ -1,7 +1,7 @@
-"""Rows of CSV, TSV, JSONL, JSON and Parquet files, plain or gzipped, read as they are wanted.
+"""Read rows of CSV, TSV, JSONL, JSON and Parquet files, plain or gzipped, one at a time.
 
-So are files of pairs without a header, label, premise and hypothesis between tabs, under any name: TextFooler's are
-called `snli` and `mnli`.
+Files of pairs without a header (label, premise and hypothesis, separated by tabs) are read under any name: those of
+TextFooler are called `snli` and `mnli`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def looks_like_file(name: str) -> bool:
 
 
 def kind(path: Path) -> str:
-    """The suffix that says how to read it, `.gz` aside."""
+    """Return the suffix that names the format of a file, without a final `.gz`."""
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes = suffixes[:-1]
@@ -47,7 +47,7 @@ def kind(path: Path) -> str:
 
 
 def rows(path: Path) -> Iterator[Row]:
-    """The rows one by one; only `.json`, which is one value, is read whole. What is wrong raises when it is reached."""
+    """Yield the rows of a file; only `.json`, one value, is read whole. A bad row raises when it is reached."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected a file ending in {', '.join(SUFFIXES)}")
     if not path.exists():
@@ -69,14 +69,14 @@ def rows(path: Path) -> Iterator[Row]:
 
 
 def read_lines(path: Path) -> Iterator[Row]:
-    """Each line of a plain text file as a row of one text."""
+    """Yield each line of a plain text file as a row of one text."""
     with _opened(path, "\n") as file:
         yield from (Row(f"line {at}", {"text": line.rstrip("\r\n")}) for at, line in enumerate(file, 1))
 
 
 @contextmanager
 def _opened(path: Path, newline: str) -> Iterator[IO[str]]:
-    """The file as text; what cannot be read or decoded is said in one line."""
+    """Open a file as text; raise a one-line error where it cannot be read or decoded."""
     try:
         with io.TextIOWrapper(_raw(path), encoding="utf-8-sig", newline=newline) as file:
             yield file
@@ -93,7 +93,7 @@ def _raw(path: Path) -> gzip.GzipFile | io.BufferedReader:
 
 
 def _not_utf8(path: Path) -> DataError:
-    """Where the first byte stands that is no UTF-8."""
+    """Return an error that names the first byte that is not UTF-8, and its line."""
     with _raw(path) as raw:
         for at, line in enumerate(raw, 1):
             try:
@@ -114,7 +114,7 @@ def _lines(path: Path) -> Iterator[Row]:
             except json.JSONDecodeError as error:
                 raise DataError(f"{path}, line {at} is not JSON: {error.msg} at character {error.colno}") from None
             except RecursionError:
-                raise DataError(f"{path}, line {at} is no row: its JSON is nested too deeply") from None
+                raise DataError(f"{path}, line {at} is not a row: its JSON is nested too deeply") from None
             except ValueError as error:
                 raise DataError(f"{path}, line {at} holds {_too_long(error)}") from None
             if not isinstance(cells, dict):
@@ -139,19 +139,19 @@ def _objects(path: Path) -> Iterator[Row]:
 
 
 def _too_long(error: ValueError) -> str:
-    """What JSON holds that is well formed and yet not read, which is a whole number of thousands of digits."""
+    """Describe why Python does not read well-formed JSON: usually a whole number of thousands of digits."""
     if "digits" not in str(error):
         return f"what cannot be read: {error}"
     return f"a whole number of over {sys.get_int_max_str_digits():,} digits; write it as a string"
 
 
 def _is_bare_pairs(path: Path) -> bool:
-    """Whether the first line is a label, a premise and a hypothesis, and not their names."""
+    """Whether the first line is a label, a premise and a hypothesis, rather than a header."""
     try:
         with _opened(path, "\n") as file:
             first = file.readline(1 << 20)
     except DataError:
-        return False  # whoever reads on says what is wrong
+        return False  # the reader of the rows reports the error
     cells = first.rstrip("\r\n").split("\t")
     return len(cells) == len(PAIR) and _LABEL.fullmatch(cells[0].strip()) is not None
 
@@ -170,7 +170,7 @@ def _bare_pairs(path: Path) -> Iterator[Row]:
 
 
 def _separator(path: Path) -> str:
-    """What stands between the columns of a .csv: a comma, or what its header has instead (`;` in much of Europe)."""
+    """Return the separator of a .csv: a comma, or the mark that its header has instead (`;` in much of Europe)."""
     with _opened(path, "") as file:
         first = file.readline(1 << 20)
     for mark in (",", ";", "\t"):
@@ -205,7 +205,7 @@ def _refuse_twins(path: Path, header: Sequence[str]) -> None:
 
 
 def _is_quoted(path: Path, mark: str) -> bool:
-    """Tab-separated files come without quoting as a rule (a quote mark is text), but data frames write them with it."""
+    """Whether a tab-separated file quotes its cells: most do not (a quote mark is text), but data frames do."""
     width, opened = -1, False
     whole = True
     for _, cells in _parsed(path, mark, quoted=False):
@@ -219,7 +219,7 @@ def _is_quoted(path: Path, mark: str) -> bool:
 
 
 def _parsed(path: Path, mark: str, *, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with the line where each ends."""
+    """Yield the rows that are not empty, each after the number of the line where it ends."""
     before = csv.field_size_limit(_LONGEST)
     try:
         with _opened(path, "") as file:

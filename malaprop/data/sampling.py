@@ -1,4 +1,4 @@
-"""A sample of a large file in one pass: what `Stream.sample` gives in three."""
+"""Sample a large file in one pass, where `Stream.sample` needs three."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from malaprop.data.files import Layout, no_rows
 from malaprop.data.labels import Labels, cell_of, read_labels
 from malaprop.data.rows import rows
 
-_LOOK = 2000  # rows that are looked at for the labels before the pass
+_LOOK = 2000  # rows that are read for the labels before the pass
 
 
 class _Surprise(Exception):  # noqa: N818 - it ends the fast way, not the reading
-    """The rest of the file is not as its beginning promised."""
+    """One pass does not suffice: a later row has a new label, or a copy needs a row that was dropped."""
 
 
 def sample_file(
     path: Path, count: int, seed: int, *, text: str | None = None, label: str | None = None
 ) -> Dataset | None:
-    """The examples that `load(path).sample(count, seed)` gives; None where it takes more than one pass to know them.
+    """Return the examples that `load(path).sample(count, seed)` gives; None where one pass does not suffice.
 
-    An id is a hash of what a row says and of its label's number, which depends on all labels of the file. So the labels
-    of the first rows are taken for all of them; a file that has others later, or ids of its own, is left to a `Stream`.
+    An id is a hash of a row's fields and of its label's number, which depends on all labels of the file. So the labels
+    of the first rows are taken for all of them; for a file that has others later, or ids of its own, use a `Stream`.
     """
     head = list(islice(rows(path), _LOOK))
     if not head:
@@ -55,9 +55,9 @@ def sample_file(
 def _draw(
     path: Path, layout: Layout, numbers: dict[str, int], count: int, seed: int
 ) -> tuple[tuple[Example, ...], int]:
-    """The first `count` in the order of the seed, and how many rows there are.
+    """Return the first `count` examples in the order of the seed, and the number of rows.
 
-    Of all other rows eight bytes are kept, to know copies by.
+    Eight bytes of each other row are kept, to recognise copies.
     """
     marks = array("Q")
     heap: list[tuple[int, str]] = []  # the last in the order of the seed first
@@ -84,7 +84,7 @@ def _draw(
 
 
 def _copies(marks: np.ndarray, kept: dict[str, Example], last: int | None, seed: int) -> list[Example]:
-    """Rows that say what an earlier one says, called -2, -3 and so on, if they are drawn too."""
+    """Return the sampled examples that repeat an earlier row; their ids end in -2, -3 and so on."""
     found, often = np.unique(marks, return_counts=True)
     out = []
     for mark, times in zip(found[often > 1].tolist(), often[often > 1].tolist(), strict=True):

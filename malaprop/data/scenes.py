@@ -1,7 +1,7 @@
-"""Drawn scenes: churches and towers under a sky, in colour. A second kind of images beside digits, made by program.
+"""Images of churches and towers under a sky, in colour, drawn by program: a second image set beside digits.
 
-They stand in for the photographs of churches and towers (LSUN) that natural adversaries were first shown on, which no
-package holds. What is true of them need not be true of photographs.
+They stand in for the photographs of churches and towers (LSUN) on which natural adversaries were first shown, which no
+package holds. Results on them need not hold for photographs.
 """
 
 from __future__ import annotations

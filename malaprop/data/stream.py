@@ -1,4 +1,4 @@
-"""Stream: the examples of a file too large to hold, read again whenever they are wanted."""
+"""Stream: the examples of a file too large for memory, read again at each use."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from malaprop.data.labels import cell_of, read_labels
 from malaprop.data.matching import order, turn
 from malaprop.data.rows import Row, kind, rows
 
-LARGE = 2 << 20  # bytes of a plain file from which on it is not held: held examples take twenty times as much
-HELD = 50_000  # a sample up to this size is held all the same
-_FEW = 100_000  # values of a label column; what has more of them is no label
+LARGE = 2 << 20  # bytes of a plain file from which on it is not held: examples take twenty times as much memory
+HELD = 50_000  # a sample up to this size is held in memory
+_FEW = 100_000  # distinct values of a label column; a column with more is not a label
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Has what a run wants of a `Dataset`, in the order of the file; ids and labels are those that `load` would give.
+    """The examples of a file in its order, read from disk at each pass; ids and labels are those that `load` gives.
 
-    `numbers` gives each label as it is written its number; `within` is the seed of a sample and the last place in that
-    seed's order that belongs to it. Nothing of the file is kept but eight bytes a row while it is read.
+    `numbers` maps each label, as it is written, to its number; `within` is the seed of a sample and the last place in
+    that seed's order that belongs to it. Memory holds eight bytes a row while the file is read, and nothing after.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class Stream:
     chosen: tuple[str, ...] | None = None  # the fields that attacks may change; None: those they change by default
     part: str = ""
     ordered: bool = False  # the labels stand in the victim's order, as the user gave it
-    drawn_from: int = 0  # rows, of which these were drawn, where they are a sample
+    drawn_from: int = 0  # rows from which the examples were sampled; 0: they are not a sample
 
     @property
     def name(self) -> str:
@@ -73,14 +73,14 @@ class Stream:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hex digits of what the examples say, whatever their order; other ones than of a held dataset."""
+        """Return sixteen hex digits of the examples' content in any order; a `Dataset` of the same file has others."""
         total = 0
         for e in self:
             total += int.from_bytes(sha256(join_fields(e).encode("utf-8", "surrogatepass")).digest(), "big")
         return sha256("\x1d".join([*self.labels, str(total % 2**256)]).encode()).hexdigest()[:16]
 
     def sample(self, count: int | None, seed: int = 0) -> Stream | Dataset:
-        """The examples that `Dataset.sample` would choose."""
+        """Return the examples that `Dataset.sample` would choose."""
         if count is not None and count < 1:
             raise SettingError(f"a sample needs at least 1 example, got {count}")
         if count is None or count >= self.count:
@@ -93,21 +93,21 @@ class Stream:
         return part if count > HELD else part.held().sample(count, seed)
 
     def in_terms_of(self, names: Sequence[str]) -> Stream:
-        """The same examples with labels numbered as in `names`, as `Dataset` has it."""
+        """Return the same examples with labels numbered as in `names` (see `Dataset.in_terms_of`)."""
         turned = None if self.ordered else turn(self.name, self.labels, names, self.present)
         return self if turned is None else replace(self, labels=tuple(names), turned=tuple(turned))
 
     def ordered_as(self, names: Sequence[str]) -> Stream:
-        """As `Dataset` has it."""
+        """Return the same examples with labels numbered as the user gives them (see `Dataset.ordered_as`)."""
         turned = order(self.name, self.labels, names, self.present)
         return replace(self, labels=tuple(names), turned=tuple(turned), ordered=True)
 
     def opened(self, fields: str) -> Stream:
-        """As `Dataset` has it."""
+        """Return the same examples, of which attacks may change these fields (see `Dataset.opened`)."""
         return replace(self, chosen=choose(self.name, self.fields, fields))
 
     def held(self) -> Dataset:
-        """All of it in memory."""
+        """Read all examples into memory."""
         return Dataset(
             name=self.name, examples=tuple(self), labels=self.labels, fields=self.fields, notes=self.notes,
             part=self.part, ordered=self.ordered, drawn_from=self.drawn_from,
@@ -118,7 +118,7 @@ class Stream:
             return 0
         number = self.numbers.get(cell_of(row.cells.get(self.layout.label), row.place))
         if number is None:
-            raise DataError(f"{self.path} changed while it was read: {row.place} has a label it did not have before")
+            raise DataError(f"{self.path} changed while it was read: {row.place} has a new label; run again")
         return number
 
     def _label(self, number: int) -> int:
@@ -126,7 +126,7 @@ class Stream:
 
 
 def is_large(path: str | Path) -> bool:
-    """Whether a file should be streamed; packed ones are larger than they look, and JSON lists cannot be."""
+    """Whether a file should be streamed, by its size, four times as much if compressed; a JSON list never is."""
     path = Path(path)
     if not path.is_file() or kind(path) == ".json":
         return False
@@ -137,7 +137,7 @@ def is_large(path: str | Path) -> bool:
 def open_stream(
     path: str | Path, *, text: str | None = None, label: str | None = None, labels: Sequence[str] | None = None
 ) -> Stream:
-    """Reads the file once, to count its rows, to learn its labels and to find what is wrong with it."""
+    """Read the file once, to count its rows, to learn its labels and to raise on bad rows."""
     path = Path(path)
     layout: Layout | None = None
     cells: dict[str, str] = {}  # each label as it is written, with its first place

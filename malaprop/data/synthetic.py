@@ -20,7 +20,7 @@ _SLOTS = ("adjective", "person", "act", "thing", "place")
 
 
 class _Dice:
-    """Random numbers by hashing, as a library's generator may change its stream with its version."""
+    """A random generator by hashing, as a library's own may give other numbers in its next version."""
 
     def __init__(self, *seed: object) -> None:
         self._seed, self._thrown = "\x1f".join(map(str, seed)), 0
@@ -49,7 +49,7 @@ class Moves(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Somebody does something to something somewhere; an empty adjective or place is left unsaid."""
+    """The words of one sentence: somebody does something to something somewhere; empty words are omitted."""
 
     adjective: str
     person: str

@@ -62,7 +62,7 @@ def test_npz(tmp_path):
         ("up 0 2\nright 3\n", r"vector 2 \('right'\) has 1 numbers, expected 2"),
         ("up 0 2\nright 3 0 1\n", "has 3 numbers"),
         ("up\n", "expected 1"),
-        ("up 0 x\n", "no number"),
+        ("up 0 x\n", "not a number"),
         ("", "no word vectors"),
     ],
 )

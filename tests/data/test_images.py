@@ -90,7 +90,7 @@ def test_what_stands_for_images():
         ({"images": np.full((300, 8, 8), 2.0), "labels": np.zeros(300, int)}, "values from 2 to 2"),
         (
             {"images": np.full((300, 8, 8), np.nan), "labels": np.zeros(300, int)},
-            "no finite numbers; expected numbers in",
+            "not finite; expected numbers in",
         ),
         ({"images": bars(300)[0], "labels": np.zeros(299, int)}, "expected 300 whole numbers"),
         ({"images": bars(300)[0], "labels": np.full(300, -1)}, "whole numbers from 0"),

@@ -1,4 +1,4 @@
-"""Bayesian search for small query budgets: a Gaussian process says which texts are worth asking."""
+"""Bayesian search for small query budgets: a Gaussian process chooses the texts to query."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
 _ROUND = 1e-4  # of an expected improvement: what the rounding of a batch moves, and must not decide
-_TRUST = 0.5  # the share of what leaving a word out gained that a replacement is expected to gain
+_TRUST = 0.5  # the gain expected of a replacement, as a share of the gain from leaving the word out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bayes:
-    """Slots are taken in blocks of `block` neighbours, the block first whose loss gains most. Within one, each word is
-    left out once to learn what it weighs; then a Gaussian process over the choices of words is fitted to all that was
-    asked, the `batch` texts of the greatest expected improvement are asked, and so on, `rounds` times at most.
+    """Searches blocks of `block` neighbouring slots, first the block whose omission gains most (Lee et al. 2022).
 
-    With `restore`, words of a success that are not needed are put back.
+    Within a block each word is left out once to estimate its importance. Then a Gaussian process over the choices of
+    words is fitted to all queries so far and the `batch` texts of the greatest expected improvement are queried, at
+    most `rounds` times. `restore` puts back the words that a success does not need.
     """
 
     block: int = 40
@@ -53,7 +53,7 @@ class Bayes:
         return now
 
     def _climb(self, trial: Trial, base: Held, space: Space) -> Steps[Held]:
-        """The best text that differs from the base in slots of this space alone."""
+        """Return the best text found that differs from the base in slots of this space alone."""
         (scored,) = yield from trial.score([_holes(base, space.slots)], probes=1)
         mean = np.zeros(len(space.slots))
         known = _Known(trial, base, space)
@@ -78,7 +78,7 @@ class Bayes:
 
 
 class _Known:
-    """The texts of one block that were asked, as rows of choices (0: the word of the base), with their effects."""
+    """The queried texts of one block, as rows of choices (0: the word of the base), with their effects."""
 
     def __init__(self, trial: Trial, base: Held, space: Space) -> None:
         self.trial, self.base, self.space = trial, base, space
@@ -90,14 +90,14 @@ class _Known:
         self.rows: Ints = np.zeros((0, len(sizes)), np.int64)
         self.gains: Numbers = np.zeros(0)
         self.best: Ints = np.zeros(len(sizes), np.int64)
-        self.done: Ints = np.zeros(0, np.int64)  # the keys of what was asked or refused
+        self.done: Ints = np.zeros(0, np.int64)  # the keys of rows that were queried or refused
 
     def effects(self, values: Floats) -> Numbers:
-        """What texts gained on the base, on a scale on which the effects of words add up."""
+        """Return the gains of texts on the base, on a scale on which the effects of words add up."""
         return _stretch(values) - _stretch(np.asarray([self.base.value], np.float32))
 
     def note(self, rows: Ints, values: Floats | None) -> None:
-        """These rows were asked; without values, a constraint refused them."""
+        """Record rows that were queried, with their values; None for rows that a constraint refused."""
         self.done = np.concatenate([self.done, [self._key(row) for row in rows]]).astype(np.int64)
         if values is not None:
             self.rows = np.concatenate([self.rows, rows])
@@ -116,8 +116,10 @@ class _Known:
         return Variants(self.base.text, self.space.slots[place], words, row, len(rows))
 
     def suggest(self, mean: Numbers, count: int) -> Ints:
-        """The rows to ask next: those of the greatest expected improvement, one slot after the other changed as long
-        as more is expected of it."""
+        """Return the rows to query next, those of the greatest expected improvement.
+
+        The search starts at the best row and changes one slot at a time for as long as the expectation rises.
+        """
         model = Surrogate.fit(self.rows, self.gains, mean) if len(self.rows) else None
         best = max(0.0, float(self.gains.max())) if len(self.gains) else 0.0
         chosen: list[Ints] = []
@@ -144,20 +146,20 @@ class _Known:
         return int(self.marks[self.starts[at] + row[at] - 1].sum())
 
     def _keys_around(self, row: Ints) -> Ints:
-        """The key of the row with each choice of each slot in the place of its own."""
+        """Return for each choice of each slot the key of the row with that choice."""
         own = np.where(row > 0, self.marks[self.starts + np.maximum(row, 1) - 1], 0)
         return np.asarray(self._key(row) - own[self.slots] + self.marks)
 
 
 def _hope(model: Surrogate | None, row: Ints, slots: Ints, choices: Ints, mean: Numbers, best: float) -> Numbers:
-    """What is hoped for of each choice: the expected improvement, or the mean where nothing was seen yet."""
+    """Return the expected improvement of each choice, or its prior mean before any text was queried."""
     if model is None:
         return np.asarray(float(mean[row > 0].sum()) + mean[slots] * (row[slots] == 0) + 10 * _ROUND)
     return improve(*model.expect(row, slots, choices), best)
 
 
 def _stretch(values: Floats) -> Numbers:
-    """Probabilities as log-odds, in which the effects of words add up; other scores as they are."""
+    """Return probabilities as log-odds, in which the effects of words add up; other scores unchanged."""
     wide = values.astype(np.float64)
     if len(wide) and (wide.min() < 0 or wide.max() > 1):
         return wide
@@ -170,7 +172,7 @@ def _holes(base: Held, slots: Ints) -> Variants:
 
 
 def _rank_blocks(trial: Trial, start: Held, space: Space, places: list[Ints]) -> Steps[list[Ints]]:
-    """The blocks in the order of what leaving all their words out gains."""
+    """Return the blocks in the order of the gain from leaving all their words out."""
     sizes = np.fromiter(map(len, places), np.int64, len(places))
     whole = Variants(
         start.text,
@@ -192,12 +194,11 @@ _SHARED = 0.5  # how much two replacements of one word have in common: that the 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surrogate:
-    """Effects of texts [text, slot]: the number of the replacement in each slot, 0 for the original word.
+    """A Gaussian process over the effects of texts; `seen` [text, slot] numbers the replacements, 0 for the original.
 
-    The kernel is a sum over slots, each weighed by how much was seen to depend on it (`weights`): 1 for the same
-    replacement, half for another one, 0 where the original word stands; and the same over pairs of slots, as the square
-    of that sum. So the effect of the original is 0 for certain. `mean` is what is expected of a slot before any of its
-    replacements was seen.
+    The kernel is a sum over slots, each weighed by its importance (`weights`): 1 for the same replacement, half for
+    another one, 0 where the original word stands; plus the square of that sum, for pairs of slots. So the effect of the
+    original is 0 for certain. `mean` is the prior effect of a replacement in each slot.
     """
 
     seen: Ints  # [text, slot]
@@ -222,8 +223,7 @@ class Surrogate:
         return cls(seen, mean, weights, scale, factor, solved)
 
     def expect(self, row: Ints, slots: Ints, choices: Ints) -> tuple[Numbers, Numbers]:
-        """What the effect is expected to be, and how unsure that is (a standard deviation), of the texts that differ
-        from a row by one choice in one slot."""
+        """Return mean and standard deviation of the effect of the texts that differ from a row by one choice each."""
         changed = (choices > 0).astype(np.float64) - (row[slots] > 0)
         own = float(self.weights[row > 0].sum()) + self.weights[slots] * changed
         at = np.flatnonzero(row)
@@ -237,7 +237,7 @@ class Surrogate:
 
 
 def _shares(seen: Ints, weights: Numbers, slots: Ints | int, choices: Ints) -> Numbers:
-    """What a choice in a slot has in common with what each text that was seen has there [choice, text]."""
+    """Return the kernel between each choice in its slot and what each seen text has there [choice, text]."""
     slots = np.broadcast_to(slots, choices.shape)
     there = seen[:, slots].T
     alike = np.where(there == choices[:, None], 1.0, _SHARED) * (there > 0)
@@ -246,14 +246,14 @@ def _shares(seen: Ints, weights: Numbers, slots: Ints | int, choices: Ints) -> N
 
 
 def improve(means: Numbers, spreads: Numbers, best: float) -> Numbers:
-    """Expected improvement on the best: by how much each is likely to surpass it, on average."""
+    """Return the expected improvement on the best: the mean of max(0, effect - best) under each normal distribution."""
     ahead = (means - best) / spreads
     density = np.exp(-0.5 * ahead**2) / sqrt(2 * np.pi)
     return spreads * (ahead * _cumulative(ahead) + density)
 
 
 def _cumulative(z: Numbers) -> Numbers:
-    """The normal distribution function (Abramowitz and Stegun 7.1.26, right to 1.5e-7)."""
+    """Return the normal distribution function (Abramowitz and Stegun 7.1.26, error below 1.5e-7)."""
     x = np.abs(z) / sqrt(2)
     t = 1 / (1 + 0.3275911 * x)
     poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

@@ -53,7 +53,7 @@ def best_of(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[He
 
 
 def _pick_best(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[tuple[int, int]]]:
-    """Return them as pairs of a group and an index in it."""
+    """Return the best allowed variants as pairs of a group and an index in it."""
     sizes = [len(g.values) for g in groups]
     if not sum(sizes):
         return []

@@ -27,13 +27,12 @@ _PAIRS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contextual:
-    """All moves are asked on the original, the best of each place is kept, and in the order of what they gain they are
-    made one after the other, until the goal is reached (Li et al. 2021, CLARE).
+    """Queries all moves on the original, and applies the best of each place by gain (Li et al. 2021, CLARE).
 
-    The candidates say what may stand in a slot, a word beside the old one included; `merge` what may stand for two
-    neighbours, whatever constraints say of single slots; None: nothing. With `anew` all moves are asked again after
-    each step, read in the text as it is by then, and the best of all is made, whether it gains or not (TextAttack).
-    A place that was changed is not changed again.
+    It stops when the goal is reached. The candidates supply replacements and insertions; `merge` supplies words for two
+    neighbours, for which constraints on single slots do not count (None: no merges). With `anew` all moves are queried
+    again after each step, on the current text, and the best is applied whether it gains or not (TextAttack). A place
+    changes once.
     """
 
     merge: MergedWords | None = field(default_factory=MergedWords)
@@ -70,7 +69,7 @@ class Contextual:
         for index in chosen[ranked(scored.values[chosen], scored.reached[chosen])].tolist():
             move = _edits(scored, index)
             if (now.text.words != trial.origin.words)[move.slots].any():
-                continue  # a word that was made one with its neighbour
+                continue  # an earlier move merged this word with its neighbour
             (step,) = yield from trial.score([Variants(now.text, move.slots, move.words, np.zeros_like(move.slots), 1)])
             (found,) = yield from trial.choose([step], [None])
             now = found or now
@@ -114,8 +113,10 @@ def _edits(scored: Scored, index: int) -> Variants:
 
 
 def _mergeable(trial: Trial, text: Text) -> Steps[Ints]:
-    """The slots whose word may become one with the next: both unchanged, of one field, with nothing but space between
-    them, and of parts of speech that go together."""
+    """Return the slots whose word may merge with the next one.
+
+    Both are unchanged, of one field, separated by white space alone, and of parts of speech that go together.
+    """
     tags = yield from trial.tags()
     same, strings = (text.words == trial.origin.words).tolist(), text.table.strings
     fields, opened = text.field_of_slots().tolist(), {*trial.open().tolist()}

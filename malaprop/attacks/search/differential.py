@@ -22,12 +22,12 @@ _WORST = -1e30  # of a text that breaks a constraint; finite, so that difference
 class DifferentialEvolution:
     """Storn and Price 1997 as Boucher et al. 2022 use it: a member is a point, and its coordinates name edits.
 
-    All edits of a text lie on one line, word by word; a coordinate, rounded, is the place of one on it, and below 0 of
-    none. Members begin spread evenly (a Latin hypercube); each of `rounds` generations moves every one towards the best
-    by the scaled difference of two others, and what is at least as good stays, until all are worth about the same. Of
-    no more edits than members each is asked once. `most` coordinates are tried at most, one more each time that none of
-    so many reaches the goal, the best so far among the next ones. Two edits of one word: the last counts. All of a
-    generation ask at once.
+    All edits of a text lie on one line, word by word; a coordinate, rounded, is the place of an edit, and below 0 it
+    names none. Members begin spread evenly (a Latin hypercube); each of `rounds` generations moves every member towards
+    the best by the scaled difference of two others and keeps the new point if it is at least as good, until all values
+    are about equal. If the edits are no more than the members, each is queried once. The search begins with one
+    coordinate and adds one, up to `most`, while no text reaches the goal; the best point so far is kept. Of two edits
+    of one word the last counts. A generation is one batch of queries.
     """
 
     most: int = 5
@@ -72,17 +72,17 @@ class DifferentialEvolution:
         return trial.held or start
 
     def _has_settled(self, values: _Real) -> bool:
-        """Whether all are worth about the same; not where labels alone are seen and all are worth nothing."""
+        """Whether all values are about equal; False where all are 0, as with a victim that shows labels alone."""
         mean = abs(float(values.mean()))
         return mean > SLACK and float(values.std()) < self.settled * mean
 
     def _spread(self, rng: np.random.Generator, many: int, size: int) -> _Real:
-        """Points of so many coordinates: each coordinate has one member in each of as many equal stretches."""
+        """Draw the first points [member, coordinate] as a Latin hypercube: one member in each equal stretch."""
         parts = (np.arange(self.size) + rng.random((many, self.size))) / self.size
         return np.asarray(rng.permuted(parts, axis=1).T * size - 1.0)
 
     def _move(self, rng: np.random.Generator, points: _Real, values: _Real, size: int) -> _Real:
-        """Every member towards the best (best/1/bin); a coordinate that leaves the line is drawn anew."""
+        """Move every member towards the best (best/1/bin); draw a coordinate that leaves the line again at random."""
         count, many = points.shape
         order = np.argsort(rng.random((count, count - 1)), 1)[:, :2]
         one, two = (order + (order >= np.arange(count)[:, None])).T  # two others, distinct, and not the member itself
@@ -99,7 +99,7 @@ def _leader(values: _Real) -> int:
 
 
 class _Line:
-    """All edits of a text one behind another."""
+    """All edits of a text in one row, which the coordinates of points index."""
 
     def __init__(self, trial: Trial, space: Space) -> None:
         self.trial, self.space = trial, space
@@ -108,9 +108,9 @@ class _Line:
         self.size = len(self.words)
 
     def score(self, points: _Real, floors: _Real) -> Steps[tuple[_Real, bool]]:
-        """What each point is worth, _WORST where its text breaks a constraint, and whether one reaches the goal.
+        """Return the value of each point, _WORST where its text breaks a constraint, and whether one reaches the goal.
 
-        Constraints that need a service are asked of those that are worth at least their floor.
+        Constraints that need a service are checked for texts of at least their floor or that reach the goal.
         """
         trial, values = self.trial, np.full(len(points), _WORST)
         texts = self._texts(points)
@@ -126,7 +126,7 @@ class _Line:
         return values, bool(scored.reached[chosen].any())
 
     def _texts(self, points: _Real) -> Variants:
-        """The texts of these points, as edits of the original; of two edits of one slot the last."""
+        """Return the texts of these points, as edits of the original; of two edits of one slot the last counts."""
         places = np.rint(points).astype(np.int64)
         rows, columns = np.nonzero(places >= 0)
         picked = np.minimum(places[rows, columns], self.size - 1)

@@ -77,7 +77,7 @@ class _People:
         self.options = Replacements(trial, space, chain=search.chain)
 
     def order(self) -> Ints:
-        """Members from fittest to weakest."""
+        """Return the members from fittest to weakest."""
         return ranked(self.values, self.reached)
 
     def best(self) -> Held:
@@ -86,13 +86,13 @@ class _People:
         return Held(self.trial.origin.refilled(self.rows[top]), value, reached, self.answers[top])
 
     def _live(self, who: Ints, scored: Scored, chosen: Ints) -> None:
-        """These members become the chosen variants."""
+        """Store values and answers of the chosen variants as those of these members."""
         self.values[who], self.reached[who] = scored.values[chosen], scored.reached[chosen]
         self.answers[who] = scored.answers[chosen]
         self.trial.hold_best(scored, chosen)
 
     def begin(self) -> Steps[None]:
-        """The first generation: each member moves once, of the improved search each in a slot of its own."""
+        """Start the first generation: each member moves once, in the improved search each in a slot of its own."""
         if not self.improved:
             yield from self.move(np.arange(self.count))
             return
@@ -104,7 +104,7 @@ class _People:
         yield from self._draw(own, left)
 
     def move(self, who: Ints) -> Steps[None]:
-        """Each of these members changes one slot, or one that insists tries on until it gains or has no slot left."""
+        """Change one slot of each of these members; with `insists`, try slots until one gains or none is left."""
         slots = self.space.slots
         differs = self.rows[who] != self.trial.origin.words
         full = differs.sum(1) >= self.most
@@ -113,7 +113,7 @@ class _People:
         yield from self._draw(who, np.where(barred, 0.0, self.weights[who]))
 
     def _draw(self, who: Ints, left: NDArray[np.float64]) -> Steps[None]:
-        """These members draw slots by the weights that are `left` to each, and take the best replacement there."""
+        """Draw a slot for each of these members by the weights in `left`, and apply the best replacement there."""
         slots = self.space.slots
         while True:
             reach = np.cumsum(left, 1)
@@ -142,7 +142,7 @@ class _People:
                 return
 
     def breed(self) -> Steps[None]:
-        """The fittest stays; the rest are children of drawn parents."""
+        """Replace all members but the fittest by children of randomly drawn parents."""
         order = self.order()
         self.rows, self.values, self.reached = self.rows[order], self.values[order], self.reached[order]
         self.answers, self.weights = self.answers[order], self.weights[order]
@@ -167,8 +167,8 @@ class _People:
         chosen = np.flatnonzero(fine)
         yield from self.trial.settle([scored], [chosen])
         born = allowed[chosen]
-        for held in (self.rows, self.values, self.reached, self.answers):  # a child that breaks a constraint never
-            held[1:] = held[mothers]  # lives: its mother stays
+        for held in (self.rows, self.values, self.reached, self.answers):  # where a child breaks a constraint,
+            held[1:] = held[mothers]  # its mother stays
         self.rows[born + 1] = mixed[born]
         self._live(born + 1, scored, chosen)
         taken = np.zeros_like(mask)
@@ -176,7 +176,7 @@ class _People:
         self.weights[1:] = np.where(taken[:, self.space.slots], self.weights[fathers], self.weights[mothers])
 
     def _trim(self, mixed: Ints) -> Ints:
-        """Restores random words of children that differ in more slots than the share allows."""
+        """Restore random words of children that differ in more slots than the share allows."""
         origin = self.trial.origin.words
         differs = mixed != origin
         draws = np.where(differs, self.trial.rng.random(mixed.shape), -1.0)
@@ -226,7 +226,7 @@ class Replacements:
         return Variants(origin, *edits, len(whose)), words, whose
 
     def _look_up(self, rows: Ints, places: Ints) -> Steps[tuple[Ints, Ints, Ints]]:
-        """The replacements of the word that each text has in its slot, flat; where each text's begin, and how many."""
+        """Return the replacements of each text's word in its slot: a flat array, each text's first place, and count."""
         wanted = list(zip(places.tolist(), rows[np.arange(len(rows)), self.space.slots[places]].tolist(), strict=True))
         unknown = sorted({key for key in wanted if key not in self._known})
         while unknown:

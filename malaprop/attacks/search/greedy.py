@@ -25,13 +25,13 @@ class Greedy:
 
     `always` takes it also where it does not gain (Ren et al. 2019). `nearest` ends with the most similar of the texts
     that reach the goal in the last slot, not with the surest (Jin et al. 2019), unless the text has fewer than `least`
-    words; `among` so many of the surest it is chosen (None: all). Where the ranking knows what was best
-    in each slot alone, `ahead` steps are scored along with one as if each took that: batches of few texts fill, and
-    what a wrong guess or an early end makes needless is forwarded, yet not asked.
+    words; `among` limits the comparison to so many of the surest (None: all). Where the ranking knows the best
+    replacement of each slot alone, the next `ahead` steps are scored in the same batch on that guess, so that batches
+    of few texts fill; a text that a wrong guess or an early end makes needless reaches the model, but is not a query.
 
-    `fetch` says when the words of a slot are asked for: `before` the walk, all at once; `there`, when the walk comes to
-    the slot, which saves a masked language model most of its work; or `anew`, then too, but read in the text as it is
-    changed by now, not in the original. The last two need a ranking that looks at slots alone.
+    `fetch` sets when the candidates of a slot are computed: `before`, for all slots at once; `there`, when the search
+    comes to the slot, which saves a masked language model most of its work; or `anew`, likewise, but from the text as
+    changed so far, not from the original. The last two need a ranking that looks at slots alone.
     """
 
     rank: Ranking = field(default_factory=LeaveOneOut)
@@ -61,7 +61,7 @@ class Greedy:
         plan = yield from self.rank.order(trial, start, space)
         some = [i for i, words in enumerate(plan.words) if len(words) or self.fetches]
         slots = plan.slots.tolist()
-        covered = 0  # the step up to which guesses hold
+        covered = 0  # the step up to which the next steps are scored already
         for step, i in enumerate(some):
             slot, words = slots[i], plan.words[i]
             if self.fetches:
@@ -88,7 +88,7 @@ class Greedy:
 
 
 def _onward(plan: Space, text: Text, places: list[int]) -> list[Variants]:
-    """The steps after the first of these places, each from where the likely words lead."""
+    """Return the variants of the steps after the first of these places, if each earlier step takes its likely word."""
     assert plan.likely is not None
     out = []
     for here, there in pairwise(places):
@@ -98,7 +98,7 @@ def _onward(plan: Space, text: Text, places: list[int]) -> list[Variants]:
 
 
 def _take_nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[Held | None]:
-    """Of the allowed texts that reach the goal, the one most like the original; else the best of the rest."""
+    """Return the allowed text that reaches the goal and is most like the original; else the best of the rest."""
     many = 1
     while (index := (yield from _nearest(trial, scored, among))) is not None:
         if (yield from trial.settle([scored], [[index]], many)):
@@ -110,9 +110,9 @@ def _take_nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[Held
 
 
 def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[int | None]:
-    """Of the allowed texts that reach the goal, the one most like the original.
+    """Return the index of the allowed text that reaches the goal and is most like the original.
 
-    So many of the surest are compared at a time, and the next only where none of them is allowed; None: all at once.
+    `among` of the surest are compared at a time, the next ones only where none of these is allowed; None: all at once.
     """
     hits = ranked(scored.values, scored.reached)[: int(scored.reached.sum())]
     each = among or len(hits)
@@ -128,10 +128,9 @@ def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[int | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstFound:
-    """One slot at a time in a ranking's order, earlier words restored: the first replacement that reaches the goal.
+    """Tries one slot at a time in a ranking's order, other words original, and ends with the first that succeeds.
 
-    Where none does and more than one of `words` may change, the replacement that gained most stays, and the slots that
-    are left are gone through again.
+    Where none does and `words` is above 1, the replacement that gained most stays, and the other slots are tried again.
     """
 
     rank: Ranking
@@ -160,16 +159,16 @@ class FirstFound:
         return trial.held or start
 
 
-_SLACK = 1e-5  # of the largest projection: what the rounding of a batch moves, and must not decide
+_SLACK = 1e-5  # share of the largest projection that batch rounding may change, so that it decides nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
     """Takes, slot by slot, the replacement that moves the classifier's input vector farthest toward the boundary.
 
-    Distances are along the shortest way to the decision boundary (Meng and Wattenhofer 2020), which is computed anew
-    after every replacement. A slot stays where no replacement moves that way. Every replacement that is measured counts
-    as a query.
+    Distances are along the shortest way to the decision boundary (Meng and Wattenhofer 2020), which is computed again
+    after every replacement. A slot keeps its word where no replacement moves that way. Every replacement that is
+    measured counts as a query.
     """
 
     rank: Ranking = field(default_factory=UnknownWord)

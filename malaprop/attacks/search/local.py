@@ -1,4 +1,4 @@
-"""Local search for small query budgets: one slot at a time, and no more of its replacements than are needed."""
+"""Local search for small query budgets: one slot at a time, with no more of its replacements than needed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from malaprop.core.variants import Variants
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSearch:
-    """Slot by slot in a ranking's order. The replacements of a slot are asked `each` at a time, and no more of them
-    once one has raised the value by `enough`; the best of those asked stays if it gains.
+    """Goes through the slots in a ranking's order and queries the replacements of each in groups of `each`.
 
-    Where the goal is not reached then, up to `passes` more go through all slots again, those that were changed too, and
-    ask every replacement; a pass that gains nothing ends the search. With `restore`, words of a success that are not
-    needed are put back.
+    A slot ends once a replacement has raised the value by `enough`; the best one so far stays if it gains. If the goal
+    is not reached then, up to `passes` more go through all slots again, changed ones too, and query every replacement;
+    a pass without a gain ends the search. `restore` puts back the words that a success does not need.
     """
 
     rank: Ranking = field(default_factory=LeaveOneOut)
@@ -51,7 +50,7 @@ class LocalSearch:
         return now
 
     def _improve(self, trial: Trial, now: Held, slot: int, words: Ints, enough: float) -> Steps[Held]:
-        """The text with another word in a slot: the best of those that were asked, if it gains."""
+        """Return the text with the best queried replacement in a slot, or the text as it is where none gains."""
         words, top = words[words != now.text.words[slot]], now
         for at in range(0, len(words), self.each):
             (scored,) = yield from trial.score([Variants.at(now.text, slot, words[at : at + self.each])])

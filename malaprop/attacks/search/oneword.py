@@ -1,4 +1,4 @@
-"""A sweep: one slot after another is tried with the whole vocabulary."""
+"""Sweep: try all replacements of a slot, up to the whole vocabulary, one slot after another."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from malaprop.core.score import Scored, best
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
-_SLACK = 1e-5  # of the nearest distance: what the rounding of a batch moves, and must not decide
+_SLACK = 1e-5  # share of the nearest distance that batch rounding may change, so that it decides nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """The slot that a ranking puts first is swept with all of its replacements, in an order drawn by the seed.
+    """Tries all replacements of the slot that a ranking puts first, in a random order of the seed.
 
     The first one that reaches the goal ends the attack; with `nearest`, the one among all that reach it which moves the
     vector that the victim's classifier reads least (L1, from the original). `words` slots are tried at most: where none
     reaches the goal, the replacement that gains most stays, and the ranking chooses among the slots that are left.
 
-    Without `nearest`, the first `peek` replacements are asked before the rest, which most texts then need not.
+    Without `nearest`, the first `peek` replacements are queried before the rest, which most texts then do not need.
     """
 
     rank: Ranking = field(default_factory=LeaveOneOut)
@@ -52,7 +52,7 @@ class Sweep:
         return now
 
     def _swept(self, trial: Trial, now: Held, slot: int, words: Ints) -> Steps[Held | None]:
-        """What reaches the goal in this slot, else what gains most."""
+        """Return the text that reaches the goal by this slot, else the one that gains most; None where none gains."""
         swept: list[Scored] = []
         for part in [words] if self.nearest else [words[: self.peek], words[self.peek :]]:
             if not len(part):

@@ -50,7 +50,7 @@ class Reduction:
 
 
 class _Walk:
-    """What is left of one text, and what may go."""
+    """The reduction of one text: its removable words, its queries, and the best reduced text."""
 
     def __init__(self, search: Reduction, trial: Trial, space: Space) -> None:
         self.search, self.trial, self.slots = search, trial, space.slots
@@ -61,30 +61,30 @@ class _Walk:
         return int(np.count_nonzero(text.words[self.trial.open()] == 0))
 
     def hold(self, scored: Scored, index: int) -> Held:
-        """Holds a text by how many of its words are gone, and then by how sure the victim is."""
+        """Hold a text as the best so far by the number of removed words, then by the victim's confidence."""
         text = scored.variants.pick(index)
         gone = self.gone(text)
-        value = 1 + gone + float(scored.values[index]) / self.total  # above the value of what has lost no word
+        value = 1 + gone + float(scored.values[index]) / self.total  # above the value of the unreduced text
         here = Held(text, value, gone >= self.wanted, scored.answers[index])
         self.trial.hold(here)
         self.trial.notes["words_left"] = float(self.total - self.gone((self.trial.held or here).text))
         return here
 
     def left(self, text: Text) -> Ints:
-        """The words that may still go; the last one stays."""
+        """Return the slots of words that may still be removed; none once a single word is left."""
         return self.slots[text.words[self.slots] > 0] if self.gone(text) < self.total - 1 else self.slots[:0]
 
     def _ask(self, groups: list[Variants]) -> Steps[list[Scored]]:
-        """The victim's answers, as probes: where the budget ends, a text that kept its label is no success yet."""
+        """Query variants as probes, for where the budget ends, a text that merely keeps its label is not a success."""
         groups = [group.keep(self.trial.allows(group)) for group in groups]
         self.trial.tried += sum(group.count for group in groups)
         return (yield from self.trial.score(groups, probes=len(groups)))
 
     def go_once(self, start: Held) -> Steps[None]:
-        """In the order of how sure the victim is without a word, each goes unless the label would change.
+        """Remove words, first those without which the victim is surest; a word stays where the label would change.
 
-        As in TextAttack, the order is one of places, counted in the text as it is by then: behind a word that is gone,
-        a place holds the next word.
+        As in TextAttack, the order is one of places in the current text: once a word is removed, its place holds the
+        next word.
         """
         (scored,) = yield from self._ask([_without(start.text, self.slots)])
         worth = np.where(scored.reached, scored.values, np.float32(0))
@@ -101,7 +101,7 @@ class _Walk:
                 here.pop(place)
 
     def go(self, start: Held) -> Steps[None]:
-        """Beam search: each of the best texts loses words, and the surest of what comes out are the next ones."""
+        """Reduce by beam search: remove words from each text of the beam, and go on with the surest results."""
         beam = [start.text]
         while beam:
             groups = [_without(text, self.left(text)) for text in beam]
@@ -136,7 +136,7 @@ def _without(text: Text, slots: Ints) -> Variants:
 
 
 def _drop_surest(text: Text, scored: Scored, many: int) -> Variants:
-    """The text without the `many` words whose loss, each alone, leaves the victim surest."""
+    """Return the text without the `many` words whose loss, each alone, keeps the victim surest."""
     order = ranked(scored.values, scored.reached)[:many]
     slots = scored.variants.slots[order]
     return Variants(text, slots, np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64), 1)

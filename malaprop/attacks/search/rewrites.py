@@ -1,4 +1,4 @@
-"""Rewrites: changes of one word or several that leave a text about the same, from small tables."""
+"""Rewrites: changes of one word or several, from small tables, that keep the meaning of a text about the same."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ Edit = dict[int, str]  # slots and what comes to stand there; an empty word dele
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrites:
-    """All rewrites of a text are asked, and made one after another in the order of what each gained, those of words
-    that are changed already left out, until the goal is reached (the invariance tests of Ribeiro et al. 2020).
+    """Queries all rewrites of a text and applies them by gain until the goal is reached (Ribeiro et al. 2020).
 
-    Contractions are written out, and the other way round; names of people and of places, and numbers, become others of
-    their kind, `each` of them drawn by the seed; numbers at most `spread` of themselves away. With `everywhere` a name
-    that stands in several places changes in all of them. `again`: what is left is asked again after each step, and the
-    best of it is made, whether it gains or not.
+    They are the paper's invariance tests; a word changes once. Contractions are written out, and the other way round;
+    names of people, names of places, and numbers become others of their kind, `each` of them drawn by the seed; numbers
+    at most `spread` of themselves away. With `everywhere` a name changes in all its places. With `again` the remaining
+    rewrites are queried again after each step, and the best is applied whether it gains or not.
     """
 
     kinds: tuple[Kind, ...] = _KINDS
@@ -72,7 +71,7 @@ class Rewrites:
         return trial.held or start
 
     def list_edits(self, trial: Trial, slots: Sequence[int]) -> list[Edit]:
-        """Every rewrite of the original that changes these slots alone, each once."""
+        """Return every rewrite of the original that changes these slots alone, each once."""
         phrases = list(_phrases(trial.origin, slots))
         found: list[Edit] = []
         if not phrases:
@@ -96,7 +95,7 @@ class Rewrites:
             yield from ({slots[0]: recase(other, phrase)} for other in drawn)
 
     def _rename(self, trial: Trial, phrases: Sequence[_Phrase], kind: str, *, cased: bool) -> Iterator[Edit]:
-        """Names in all their places; where a text has capitals, a word without one is no name."""
+        """Yield exchanges of each name in all its places; in a text with capitals, a lower-case word is not a name."""
         groups, held = _groups(kind), dict[tuple[str, int], list[tuple[Sequence[int], str]]]()
         taken: set[int] = set()
         for slots, phrase in sorted(phrases, key=lambda one: -len(one[0])):
@@ -114,7 +113,7 @@ class Rewrites:
                 yield edit
 
     def _draw(self, trial: Trial, others: Sequence[str], *names: str) -> list[str]:
-        """Some of the others, by randomness of these names; all of them where they are few."""
+        """Draw `each` of the others by a random generator of these names; return all where they are no more."""
         if len(others) <= self.each:
             return list(others)
         rng = trial.generator("rewrites", *names)
@@ -125,7 +124,7 @@ _Phrase = tuple[Sequence[int], str]  # slots in a row, and what stands there
 
 
 def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
-    """One to three words in a row, parted by white space alone, all of them open, that may be in one of the tables."""
+    """Yield runs of one to three open words, separated by white space alone, that may be in one of the tables."""
     strings, gaps = text.strings, [text.table.strings[i] for i in text.parts[0::2].tolist()]
     open_slots = {*slots}
     for slot in slots:
@@ -140,26 +139,26 @@ def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
 
 @lru_cache(maxsize=1 << 14)
 def _may_begin(word: str) -> bool:
-    """Whether a phrase that a table has, or a number, can begin with this word. Most words begin none."""
+    """Whether a phrase of a table, or a number, can begin with this word; few words do."""
     low = _straighten(word)
     return low in _first_words() or _split_owner(low)[0] in _first_words() or (low.isascii() and low.isdigit())
 
 
 @cache
 def _first_words() -> frozenset[str]:
-    """The first word of each phrase in the tables."""
+    """Return the first word of each phrase in the tables."""
     phrases = [*_contractions()[0], *_contractions()[1], *(one for kind in _TABLES for one in _groups(kind))]
     return frozenset(word for one in phrases for word in one.split()[:1])
 
 
 def _straighten(phrase: str) -> str:
-    """In lower case, and with the apostrophe that the tables have."""
+    """Return a phrase in lower case, with the apostrophe that the tables have."""
     return phrase.lower().replace("’", "'")  # noqa: RUF001
 
 
 @cache
 def _contractions() -> tuple[dict[str, str], dict[str, str]]:
-    """What is written out for each, and the other way round."""
+    """Return the long form of each contraction, and the contraction of each long form."""
     from malaprop.assets.alike import contractions
 
     longer = contractions()
@@ -175,12 +174,12 @@ def _contract(phrases: Sequence[_Phrase]) -> Iterator[Edit]:
 
 
 def _keep_case(other: str, like: str) -> str:
-    """I'm becomes I am, and i'm i am; CAN'T becomes CANNOT."""
+    """Write a phrase in the case of another: I'm becomes I am, i'm becomes i am, CAN'T becomes CANNOT."""
     return other.upper() if like.isupper() and len(like.replace("'", "")) > 2 else recase(other, like[:1])
 
 
 def _split_owner(phrase: str) -> tuple[str, str]:
-    """A name, and the 's behind it."""
+    """Split a phrase into a name and the 's behind it, empty where there is none."""
     for mark in ("'s", "’s"):  # noqa: RUF001
         if phrase.lower().endswith(mark):
             return phrase[:-2], phrase[-2:]
@@ -188,7 +187,7 @@ def _split_owner(phrase: str) -> tuple[str, str]:
 
 
 def _near_numbers(word: str, spread: float) -> tuple[str, ...]:
-    """Numbers near to one in digits, as a share of it; 2 and 4 stay, which stand for words."""
+    """Return whole numbers within a share of one in digits; none for 2 and 4, which may stand for words."""
     if not (word.isascii() and word.isdigit()) or word[0] == "0" or len(word) > _DIGITS or word in ("2", "4"):
         return ()
     number = int(word)
@@ -200,7 +199,7 @@ def _near_numbers(word: str, spread: float) -> tuple[str, ...]:
 
 @cache
 def _groups(kind: str) -> dict[str, tuple[str, ...]]:
-    """For each name, in lower case, the others of its kind."""
+    """Return for each name, in lower case, the others of its kind."""
     from malaprop.assets import alike
 
     tables: dict[str, Callable[[], tuple[tuple[str, ...], ...]]]
@@ -210,8 +209,7 @@ def _groups(kind: str) -> dict[str, tuple[str, ...]]:
 
 
 def _order(scored: Scored, edits: Sequence[Edit]) -> list[Edit]:
-    """The edits by what they are worth, best first; those that were not asked, because a constraint or the budget left
-    them out, are gone."""
+    """Return the edits by their values, best first, without those that a constraint or the budget kept from a query."""
     texts = {text.words.tobytes(): value for text, value in zip(scored.variants.texts(), scored.values, strict=True)}
     made = [text.words.tobytes() for text in _vary(scored.variants.base, edits).texts()]
     known = [i for i, key in enumerate(made) if key in texts]
@@ -220,7 +218,7 @@ def _order(scored: Scored, edits: Sequence[Edit]) -> list[Edit]:
 
 
 def _vary(base: Text, edits: Sequence[Edit]) -> Variants:
-    """The base with each of these edits."""
+    """Return the base with each of these edits, as variants."""
     words = base.table.ids([word for edit in edits for word in edit.values()])
     slots = np.asarray([slot for edit in edits for slot in edit], np.int64)
     rows = np.repeat(np.arange(len(edits)), [len(edit) for edit in edits])

@@ -21,7 +21,7 @@ from malaprop.core.variants import Variants
 class Random:
     """Draws `changes` slots and a replacement for each, `trials` times at most, and ends with the first that works.
 
-    Without `stop` all trials are made, and the share of them that works is noted as `hit_share`.
+    Without `stop` all trials are run, and the share of them that works is noted as `hit_share`.
     """
 
     trials: int = 1000
@@ -54,7 +54,7 @@ class Random:
         return first or trial.held or start
 
     def _drawn(self, trial: Trial, base: Text, able: Space, flat: Ints, many: int) -> Variants:
-        """Slots, every one as likely as any other, and a replacement for each; `flat` holds those of all slots."""
+        """Draw texts with `changes` slots replaced, all equally likely; `flat` holds the replacements of all slots."""
         changes = min(self.changes, len(able.slots))
         sizes = able.sizes
         places = np.argsort(trial.rng.random((many, len(able.slots))), 1)[:, :changes].ravel()
@@ -67,7 +67,7 @@ class Random:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhaustive:
-    """Every text of the space, those with fewer changes first, up to `limit` of them: what it finds changes least."""
+    """Queries every text of the space, fewer changes first, up to `limit`, so a success has the fewest changes."""
 
     limit: int = 10_000
     block: int = 1_000

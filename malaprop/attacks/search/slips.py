@@ -20,8 +20,9 @@ DIGITS = "0123456789"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slips:
-    """At each step `draws` random changes of one character are asked and the best is taken if it gains, until the goal
-    is reached or `share` of the characters are changed.
+    """Queries `draws` random changes of one character at each step and takes the best if it gains.
+
+    It ends when the goal is reached or `share` of the characters are changed.
 
     A character becomes one beside it on the keyboard (`near`), or any letter or digit (`any`).
     """

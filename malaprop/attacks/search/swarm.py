@@ -70,7 +70,7 @@ class _Flock:
         self.gains: Floats = np.zeros(len(space.slots), np.float32)
 
     def begin(self) -> Steps[None]:
-        """Finds the best replacement of each slot, and gives each member one of them."""
+        """Find the best replacement of each slot, and give each member one of them."""
         swaps = Variants.each(self.start.text, self.space.slots, self.space.words)
         fine = self.trial.allows(swaps)
         places = np.repeat(np.arange(len(self.space.slots)), self.space.sizes)[fine]
@@ -92,7 +92,7 @@ class _Flock:
         self.remember()
 
     def _draw(self, gains: Floats) -> Ints:
-        """A place for each member, likelier the more is gained there; any, where nothing gains."""
+        """Draw a place for each member, likelier the greater the gain there; evenly where none gains."""
         odds = np.maximum(np.round(gains.astype(np.float64) / SLACK), 0)
         odds[~odds.any(1)] = 1
         reach = np.cumsum(odds, 1)
@@ -100,7 +100,7 @@ class _Flock:
         return np.asarray((reach <= drawn[:, None]).sum(1))
 
     def drift(self, done: float) -> Steps[None]:
-        """Each member turns towards its own best text and the best of all; `done` is the share of the rounds past."""
+        """Turn each member towards its own best text and the best of all; `done` is the share of the rounds past."""
         inertia = (_FIRST - _LAST) * (1 - done) + _LAST
         pulls = (_FIRST - done * (_FIRST - _LAST), _LAST + done * (_FIRST - _LAST))
         apart = [np.where(self.rows == goal, -_SPEED, _SPEED) for goal in (self.own_rows, self.top_row[None])]
@@ -114,7 +114,7 @@ class _Flock:
         yield from self._become(np.arange(len(rows)), rows)
 
     def mutate(self) -> Steps[None]:
-        """Members take one more replacement, likelier the less of them is changed."""
+        """Give members one more replacement, likelier the less of them is changed."""
         differs = self.rows != self.origin
         chance = 1 - 2 * differs.sum(1) / max(1, len(self.trial.open()))
         free = ~differs[:, self.space.slots]
@@ -129,7 +129,7 @@ class _Flock:
         yield from self._become(who, rows)
 
     def _mutate_anew(self, who: Ints) -> Steps[None]:
-        """The same, with what gains most in each slot asked for each member."""
+        """Mutate these members, querying for each which replacement gains most in each slot."""
         member, place = np.nonzero(self.rows[who][:, self.space.slots] == self.origin[self.space.slots])
         tries, words, group = yield from self.options.try_slots(self.rows[who[member]], place)
         fine = self.trial.allows(tries)
@@ -149,7 +149,7 @@ class _Flock:
         self._live(who[moved], scored, taken)
 
     def _become(self, who: Ints, rows: Ints) -> Steps[None]:
-        """These members have these words, where the constraints allow it and the budget has room for them."""
+        """Give these members these words, where the constraints allow it and the budget covers the query."""
         row, slot = np.nonzero(rows != self.origin)
         texts = Variants(self.trial.origin, slot, rows[row, slot], row, len(rows))
         allowed = np.flatnonzero(self.trial.allows(texts))
@@ -165,7 +165,7 @@ class _Flock:
         self.trial.hold_best(scored, chosen)
 
     def remember(self) -> None:
-        """Keeps what is better than the best that a member, or the swarm, has seen."""
+        """Update the best text of each member and of the swarm."""
         better = np.flatnonzero(self.values > self.own_values + SLACK)
         self.own_rows[better], self.own_values[better] = self.rows[better], self.values[better]
         top = int(np.argmax(self.own_values >= self.own_values.max() - SLACK))
