@@ -1,7 +1,7 @@
-"""The rooms of the house, a line each. To delete a room, delete its folder and its line here.
+"""The list of rooms, that is packages of a feature or a paper. To remove one, delete its folder and its line here.
 
-`ORDER` is the order in which help, lists and reports show what rooms add; what it does not name comes last, and
-names of rooms that are gone are passed over.
+`ORDER` is the order in which help, lists and reports show what rooms add; names that it lacks come last, and
+names of removed rooms are ignored.
 """
 
 ROOMS = (

@@ -1,4 +1,4 @@
-"""A plug-in for pytest: tests that fail where a model is not robust enough. pytest finds it by itself.
+"""A pytest plug-in for tests that fail if a model is not robust enough. pytest finds it by itself.
 
 def test_robust(malaprop):
     malaprop.assert_robust(predict, "texts.csv", attacks="quick", min_accuracy=0.3)
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Robustness:
-    """What the fixture gives. Names of files are looked for beside the test, too."""
+    """The value of the `malaprop` fixture. Relative file names are also looked up beside the test file."""
 
     def __init__(self, here: Path) -> None:
         self.here = here
@@ -33,7 +33,7 @@ class Robustness:
         max_drop: float = 0.05,
         **settings: Any,
     ) -> Result:
-        """Fails where accuracy under any of the attacks is below `min_accuracy`, or has dropped since the `baseline`.
+        """Fail if accuracy under any attack is below `min_accuracy` or has dropped since `baseline`.
 
         `victim` and `data` are what `mp.audit` takes, `attacks` recipes or suites (quick if not given and there is no
         baseline), `baseline` a folder that audit wrote or a check.json. Further keywords are options of malaprop check:
@@ -60,5 +60,5 @@ class Robustness:
 
 @pytest.fixture(name="malaprop")
 def robustness(request: pytest.FixtureRequest) -> Robustness:
-    """Tests of robustness: malaprop.assert_robust(predict, "texts.csv", attacks="quick", min_accuracy=0.3)."""
+    """Provide malaprop.assert_robust(predict, "texts.csv", attacks="quick", min_accuracy=0.3) to a test."""
     return Robustness(request.path.parent)

@@ -1,4 +1,4 @@
-"""Commands: one file each; each imports its work when called."""
+"""The commands that belong to no feature, one file each; each file imports what it needs when it is called."""
 
 from malaprop.frame.rooms import Command, Room
 

@@ -1,4 +1,4 @@
-"""malaprop fetch: get resources before they are needed."""
+"""malaprop fetch: download resources before they are needed."""
 
 from __future__ import annotations
 

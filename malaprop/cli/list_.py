@@ -1,4 +1,4 @@
-"""malaprop list: what there is, with its state."""
+"""malaprop list: list what malaprop and its plug-ins provide, with its state."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KINDS = (
     "constraints",
     "goals",
 )
-_WIDE = 110  # characters of a line that takes all columns
-_SPARED = ("parameters", "date")  # left out of narrower ones; --json has them
+_WIDE = 110  # characters a terminal needs for all columns
+_SPARED = ("parameters", "date")  # columns left out on narrower terminals; --json has them
 
 
 def list_(
@@ -98,7 +98,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
 
 def _describe(table: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
-    """Parts by name, with the first line of their docstrings and their settings."""
+    """Return a row for each part: its name, the first line of its docstring, and its settings."""
     return [{"name": name, "what": _first_line(table[name]), "settings": _settings(table[name])} for name in names]
 
 
@@ -133,5 +133,5 @@ def _print(kind: str, rows: list[dict[str, Any]]) -> None:
 
 
 def _is_figure(column: str, rows: list[dict[str, Any]]) -> bool:
-    """Whether a column holds numbers, which read wrongly in two lines."""
+    """Whether a column holds numbers, which are hard to read when broken over two lines."""
     return any(isinstance(row.get(column), (int, float)) for row in rows)

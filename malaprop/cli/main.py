@@ -1,4 +1,4 @@
-"""The command line: `malaprop COMMAND`. Commands are found in one table and loaded when they are called."""
+"""The command line `malaprop COMMAND`: it finds commands in one table and loads each when it is called."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from malaprop.core.errors import LimitReached, MalapropError, SettingError, extr
 from malaprop.frame.rooms import Command
 from malaprop.frame.study.commands import COMMANDS, ELSEWHERE, GROUPS, plugins
 
-_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, from whichever click typer uses
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
 class Table(MutableMapping[str, Any]):
-    """The commands of the table that begin with some words, by the word that follows; loaded when asked for."""
+    """The commands whose names begin with `words`, keyed by the next word, and loaded on first access."""
 
     def __init__(self, words: str = "") -> None:
         self.words, self._loaded = words, dict[str, Any]()
@@ -36,7 +36,7 @@ class Table(MutableMapping[str, Any]):
         return known[name].help if name in known else GROUPS.get(name, "")
 
     def is_group(self, name: str) -> bool:
-        """Whether commands stand behind the name, which may be a command itself: `natural` and `natural compare`."""
+        """Whether the name has subcommands; it may be a command too, as in `natural` and `natural compare`."""
         return any(one.startswith(f"{name} ") for one in self.known())
 
     def __iter__(self) -> Iterator[str]:
@@ -64,14 +64,14 @@ class Table(MutableMapping[str, Any]):
 
 
 class Commands(TyperGroup):
-    """A group whose commands are those of the table."""
+    """A command group that takes its commands from a `Table`."""
 
     def __init__(self, *, words: str = "", **more: Any) -> None:
         super().__init__(**more)
         self.commands: Table = Table(words)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A wrong name is answered with the nearest right ones."""
+        """Return the command that the arguments name; raise with the nearest names if it is unknown."""
         if not args[0].startswith("-") and args[0] not in self.commands:
             if f"{self.commands.words}{args[0]}" in ELSEWHERE:
                 raise SettingError(f"malaprop {args[0]} is not installed; it comes with {ELSEWHERE[args[0]]}")
@@ -81,14 +81,14 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """One line each from the table, so that nothing is loaded for it."""
+        """Write each command's line of help from the table, without loading the command."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.commands.help(name)) for name in self.commands])
 
 
 def _load(found: Command, name: str) -> Any:
-    """The command as click has it."""
+    """Import the command and convert it to a click command."""
     from malaprop.frame.command.settings_command import SettingsCommand, command, perform
 
     target = found.load()
@@ -118,7 +118,7 @@ app = typer.Typer(
     no_args_is_help=True,
     **_PLAIN,
 )
-_INTERRUPTED = 130  # what typer makes of Ctrl-C
+_INTERRUPTED = 130  # the exit code that typer gives for Ctrl-C
 _STOPPED = "stopped; what was finished is kept, and the same command with the same --out goes on from there"
 
 
@@ -137,7 +137,7 @@ def _root(
 
 
 def main() -> None:
-    """Runs a command: exit 0 done, 1 the run failed, 2 the input was wrong."""
+    """Run the command line and exit: 0 done, 1 the run failed, 2 the input was wrong."""
     try:
         code = app(standalone_mode=False)
     except LimitReached as reached:
@@ -164,7 +164,7 @@ def main() -> None:
 
 
 def _refuse(error: Any) -> None:
-    """What was typed wrongly, in one line; nothing behind a group's name is answered with its help."""
+    """Print one line on what was typed wrongly and exit with 2; a group without a command prints its help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""malaprop report: the HTML report again, from records alone."""
+"""malaprop report: write the HTML report again, from records alone."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _print_records(records: Sequence[Any]) -> None:
 
 
 def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -> None:
-    """The page that ranks defences, by data and model, where it was asked for."""
+    """Write the page that ranks defences, by data and model, if `page` is given."""
     if page is None:
         return
     from malaprop.frame.rooms import added, load
@@ -99,7 +99,7 @@ def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -
 
 
 def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: bool) -> None:
-    """The adversarial texts as a dataset, and the section of a model's card, where they were asked for."""
+    """Write the adversarial texts as a dataset, and the section of a model card, if their paths are given."""
     if export is None and card is None:
         return
     from malaprop.frame.report.export import model_card, write_export

@@ -1,4 +1,4 @@
-"""malaprop run: conduct the study that a TOML file describes."""
+"""malaprop run: run the study that a TOML file describes."""
 
 from __future__ import annotations
 

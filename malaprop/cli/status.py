@@ -1,4 +1,4 @@
-"""malaprop status: what a folder holds, and what is left of it."""
+"""malaprop status: show the contents of a folder, and what remains to be done."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _count_left(run: Any) -> str:
     return f"{run.left:,} ({run.state})" if run.state and run.left else f"{run.left:,}"
 
 
-def _place(folder: Path, asked: list[Path]) -> str:
-    """The folder as short as it can be said: below the one that was asked for, where that was one."""
-    return str(folder.relative_to(asked[0])) if len(asked) == 1 else str(folder)
+def _place(folder: Path, folders: list[Path]) -> str:
+    """Return the folder's path, relative to the requested folder if there is only one."""
+    return str(folder.relative_to(folders[0])) if len(folders) == 1 else str(folder)
 
 
 def _summary(held: Any) -> dict[str, Any]:

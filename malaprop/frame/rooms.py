@@ -1,8 +1,8 @@
-"""What the rooms above the frame add: commands, Python names, records, wrappers, training methods, kinds of models.
+"""The registry of what features and papers add: commands, Python names, records, wrappers, training methods, models.
 
-A room is a package with a `ROOM` in its `__init__.py`; `malaprop.rooms` lists them. That one table is looked up by its
-name here and nowhere else, so that nothing in the frame names a room. Importing a room's `__init__.py` imports nothing
-but this module: what a room adds is named as ".module:attribute", relative to the room, and loaded when it is used.
+A room is a package with a `ROOM` in its `__init__.py`; `malaprop.rooms` lists them. Only this module looks that table
+up, by name, so that no module of the frame names a room. Importing a room's `__init__.py` imports only this module: the
+things that a room adds are named as ".module:attribute", relative to the room, and loaded when they are used.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Part = Literal[
 
 
 def load(place: str) -> Any:
-    """Return what stands at "module:attribute", imported now."""
+    """Import the module of "module:attribute" and return the attribute."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command is, "module:attribute", and its line of help."""
+    """The place of a command, "module:attribute", and its line of help."""
 
     place: str
     help: str
@@ -48,18 +48,20 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """What one room adds, each thing by the name that users type or that its file has."""
+    """The contributions of one room (a feature or paper package), each by the name that users type."""
 
     commands: Mapping[str, Command] = field(default_factory=dict)
-    groups: Mapping[str, str] = field(default_factory=dict)  # help of the groups that its commands are in
+    groups: Mapping[str, str] = field(default_factory=dict)  # help of the groups that its commands belong to
     records: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # fields of frame.records.kinds.Kind
-    wrappers: Mapping[str, str] = field(default_factory=dict)  # defences that act when a victim is asked
+    wrappers: Mapping[str, str] = field(default_factory=dict)  # defences that act when a victim answers
     methods: Mapping[str, str] = field(default_factory=dict)  # defences that act in training
     augmenters: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)  # kinds of models that `malaprop train` knows
     python: Mapping[str, str] = field(default_factory=dict)  # names of `import malaprop as mp`
     alterations: Mapping[str, str] = field(default_factory=dict)  # an `AlterationReader` for each kind of run
-    neighbourhoods: Mapping[str, str] = field(default_factory=dict)  # what tests of defences draw around a word
+    neighbourhoods: Mapping[str, str] = field(
+        default_factory=dict
+    )  # perturbations of a word that tests of defences sample
     rankings: Mapping[str, str] = field(default_factory=dict)  # pages of `malaprop report --leaderboard`
     descriptions: Mapping[str, str] = field(default_factory=dict)  # further tables of `malaprop list defences`
 
@@ -90,7 +92,7 @@ def groups() -> dict[str, str]:
 
 
 def _absolute(thing: Any, package: str) -> Any:
-    """The thing with the places in it written out: ".study:Audit" of a room begins with its package."""
+    """Return the thing with relative places made absolute: ".study:Audit" gets the package as a prefix."""
     if isinstance(thing, str):
         return f"{package}{thing}" if thing.startswith(".") and ":" in thing else thing
     if isinstance(thing, Command):

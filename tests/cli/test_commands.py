@@ -123,7 +123,7 @@ def test_a_finished_folder_is_not_overwritten_but_resumed(place, type_in):
     before = records(place / "run")
     code, _, said = type_in(*attack("--out", "run", "--quiet"))
     assert code == 0
-    assert said == "attack in run is finished; nothing is asked again; see it with: malaprop report run\n"
+    assert said == "attack in run is finished; nothing is run again; see it with: malaprop report run\n"
     whole = (place / "run" / "outcomes.jsonl").read_bytes()
     (place / "run" / "outcomes.jsonl").write_bytes(whole[: len(whole) // 2])  # torn in the middle of a line
     assert type_in(*attack("--out", "run", "--quiet", "--resume"))[0] == 0

@@ -79,7 +79,10 @@ def test_a_streamed_run_resumes(type_in, monkeypatch):
         (("--address", "head:6379"), "--address is for --engine ray"),
         (("--engine", "ray", "--cache", "x.sqlite"), "leave it out with --engine ray"),
         (("--engine", "ray", "--address", "head"), "--address takes HOST:PORT"),
-        (("--out", "texts.csv/run"), "cannot write to texts.csv/run: .*texts.csv is no folder; choose another --out"),
+        (
+            ("--out", "texts.csv/run"),
+            "cannot write to texts.csv/run: .*texts.csv is not a folder; choose",
+        ),
         (("--out", "/proc/none/run"), "cannot write to /proc/none/run: /proc is read-only for this user"),
     ],
 )
@@ -98,5 +101,5 @@ def test_a_folder_is_checked_and_not_made(tmp_path):
     check_writable(tmp_path / "a" / "b")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordError, match="is no folder"):
+    with pytest.raises(RecordError, match="is not a folder"):
         check_writable(tmp_path / "file" / "run")

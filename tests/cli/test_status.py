@@ -42,7 +42,7 @@ def test_runs_records_and_studies_are_told_with_what_is_left(type_in, tmp_path):
     assert held["left"] == 3
     assert held["studies"] == [{"folder": str(tmp_path), "study": "study oneword"}]
     assert {r["kind"]: bool(r["fault"]) for r in held["records"]} == {"certified": False, "tuning": True}
-    for text in ("study: study oneword", "2 outcomes", "3 examples are left", "is no record of malaprop tune"):
+    for text in ("study: study oneword", "2 outcomes", "3 examples are left", "is not a record of malaprop tune"):
         assert text in " ".join(out.split())
 
 

@@ -1,1 +1,1 @@
-"""How a settings class becomes a command of the terminal, and what the terminal shows meanwhile."""
+"""The conversion of settings classes to terminal commands, and the terminal's output while they run."""

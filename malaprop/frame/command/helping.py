@@ -1,4 +1,4 @@
-"""The help of a command: its options in titled sections, common ones first; `--help-all` shows rare ones, too."""
+"""The help of a command: its options in titled sections, common ones first; `--help-all` adds the rare ones."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Row = tuple[str, str]  # the option as it is typed, and what it means
 
 
 def settings_of(command: Any) -> dict[str, Option]:
-    """The settings of a command by their names; none where a plain function stands behind it."""
+    """Return the settings of a command by name; empty if the command is a plain function."""
     cls = getattr(command.callback, "settings", None)
     return {} if cls is None else {option.key: option for option in options(cls)}
 
 
 def full(command: Any, ctx: Any) -> str:
-    """The whole help: rare options and old names, too."""
+    """Return the whole help, with rare options and old names."""
     ctx.meta[ALL] = True
     text: str = command.get_help(ctx)
     return text
 
 
 def sections(command: Any, ctx: Any) -> Iterator[tuple[str, list[Row]]]:
-    """The titled sections of the help, those of old names last where everything is shown."""
+    """Yield the titled sections of the help and their rows; old names come last, in the whole help alone."""
     whole = ctx.meta.get(ALL, False)
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     if arguments:
@@ -46,18 +46,18 @@ def sections(command: Any, ctx: Any) -> Iterator[tuple[str, list[Row]]]:
 
 
 def visible(command: Any) -> list[Any]:
-    """The options of a command, without old names."""
+    """Return the options of a command, without old names."""
     return [one for one in command.params if one.param_type_name == "option" and not one.hidden]
 
 
 def section_of(command: Any, param: Any) -> str:
-    """The title under which an option stands."""
+    """Return the title of the section that an option belongs to."""
     option = settings_of(command).get(param.name)
     return look_up(_name(param)).section if option is None else option.section
 
 
 def is_rare(command: Any, param: Any) -> bool:
-    """Whether only --help-all shows an option; one that has to be given is always shown."""
+    """Whether only --help-all shows an option; a required option is always shown."""
     option = settings_of(command).get(param.name)
     if option is None:
         return look_up(_name(param)).rare and not param.required
@@ -65,7 +65,7 @@ def is_rare(command: Any, param: Any) -> bool:
 
 
 def default_of(command: Any, param: Any) -> str:
-    """The default of an option as it would be typed, `required`, or nothing."""
+    """Return the default of an option as a user would type it, "required", or an empty string."""
     option = settings_of(command).get(param.name)
     value = param.default if option is None else option.default
     if param.required or value is MISSING:
@@ -77,7 +77,7 @@ def default_of(command: Any, param: Any) -> str:
 
 
 def describe(command: Any, param: Any, ctx: Any) -> Row:
-    """A line of the help."""
+    """Return an option's row in the help: how it is typed, and what it means."""
     names, _ = param.get_help_record(ctx)
     text, default = param.help or "", default_of(command, param)
     if default == "off" and not param.secondary_opts:
@@ -87,7 +87,7 @@ def describe(command: Any, param: Any, ctx: Any) -> Row:
 
 
 def old_names(command: Any) -> Iterator[Row]:
-    """The names that options had."""
+    """Yield a row for each former name of an option, with its present name."""
     for option in settings_of(command).values():
         for name in option.old:
             yield f"--{name.replace('_', '-')}", f"now {option.flag}"

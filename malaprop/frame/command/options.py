@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a command speaks."""
+"""Options that several commands share, and functions for output folders, messages and the --json line."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Quiet = Annotated[bool, typer.Option("--quiet", help=look_up("quiet").help)]
 
 
 def tell(notes: Iterable[str], quiet: bool = False) -> None:
-    """What the reader of the data had to decide, a line each."""
+    """Print the notes to standard error, one line each."""
     for note in notes:
         say(note, quiet)
 
 
 def split_names(text: str | None) -> tuple[str, ...] | None:
-    """Names separated by commas; None stays None."""
+    """Split names separated by commas; None stays None."""
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def out_folder(out: Path | None, *names: str) -> Path:
-    """The folder asked for, or a new one under runs/ that says what and when."""
+    """Return the requested folder, or a new one under runs/ named after its content and the time."""
     if out is not None:
         if out.exists() and not out.is_dir():
             raise SettingError(f"--out {out} is a file; give a folder")
@@ -45,26 +45,26 @@ def out_folder(out: Path | None, *names: str) -> Path:
 
 
 def slug(name: str) -> str:
-    """A name that can be a folder's, and a part of an address: a # would end it there."""
+    """Return the name with unsafe characters replaced, fit for a folder and an address, where # would end it."""
     kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
     return kept[-60:] or "unnamed"
 
 
 def finish(summary: Mapping[str, Any], json: bool) -> None:
-    """The last line for machines, where asked for."""
+    """Print the summary as one line of JSON if `json` is set."""
     if json:
         print(_json.dumps(summary, ensure_ascii=False))
         sys.stdout.flush()
 
 
 def say(line: str, quiet: bool = False) -> None:
-    """One line for people; standard output is for results."""
+    """Print one line for people to standard error; standard output is for results."""
     if not quiet:
         print(line, file=sys.stderr)
 
 
 def announce(view: View) -> None:
-    """Adds to the job's summary, and prints annotations as the runner reads them."""
+    """Append to the job summary of GitHub Actions, and print annotations in the form that its runner reads."""
     if (page := os.environ.get("GITHUB_STEP_SUMMARY")) and view.markdown:
         with Path(page).open("a", encoding="utf-8") as file:
             file.write(view.markdown)
@@ -74,6 +74,6 @@ def announce(view: View) -> None:
 
 
 def _escape(text: str, *, more: bool = False) -> str:
-    """Text that cannot end the line, or begin another command."""
+    """Escape characters that would end the line or begin another workflow command."""
     out = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return out.replace(":", "%3A").replace(",", "%2C") if more else out

@@ -1,4 +1,4 @@
-"""A command made of a settings class: its options, its help, and the study conducted and shown."""
+"""Terminal commands from settings classes: their options and help, and a function that runs and shows a study."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from malaprop.frame.study.commands import GROUPS, who_has
 from malaprop.frame.study.settings import Option, build, core_of, is_list, is_table, options, word
 from malaprop.frame.study.study import Outlined, Study, conduct
 
-_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, from whichever click typer uses
 
 
 def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
-    """A function that typer can take: the options of the class, and its docstring as help."""
-    asked = {name: option for option in options(cls) for name in _names(option)}
+    """Return a function for typer with the options of the settings class, and the class docstring as help."""
+    by_name = {name: option for option in options(cls) for name in _names(option)}
 
     def call(**given: Any) -> None:
-        run(build(cls, {name: _join(asked[name], name, value) for name, value in given.items() if value is not None}))
+        run(build(cls, {name: _join(by_name[name], name, value) for name, value in given.items() if value is not None}))
 
     call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [_parameter(option, name) for name, option in asked.items()]
+        [_parameter(option, name) for name, option in by_name.items()]
     )
     call.settings = cls  # type: ignore[attr-defined]
     call.__doc__, call.__name__ = cls.__doc__, cls.__name__.lower()
@@ -41,12 +41,12 @@ def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
 
 
 def _names(option: Option) -> list[str]:
-    """The names by which an option is typed, as Python has them: that without a name first, the old ones last."""
+    """Return the names of an option as Python parameters: the positional one first, the old ones last."""
     return [*([option.placed] if option.placed else []), option.key, *option.old]
 
 
 def _join(option: Option, name: str, value: Any) -> Any:
-    """The value of an option that may be typed several times; separated by commas where it is a list."""
+    """Return the one value of an option that may be typed several times; a list splits each at commas."""
     if not option.repeat or option.whole or option.argument or name == option.placed:
         return value
     if is_list(option.kind):
@@ -57,8 +57,8 @@ def _join(option: Option, name: str, value: Any) -> Any:
 
 
 def _parameter(option: Option, name: str) -> inspect.Parameter:
-    """As typer reads it: words, which the settings read themselves, so that a wrong one is refused in the same line
-    wherever it comes from; lists are separated by commas, tables are repeated name=value."""
+    """Return the option as typer reads it: as strings, which the settings parse, so that an error reads the same
+    wherever the value comes from; lists are separated by commas, tables are repeated name=value."""
     kind, default = core_of(option.kind), option.default
     shown: str | None = "<str>"
     if is_table(option.kind):
@@ -93,14 +93,14 @@ def _parameter(option: Option, name: str) -> inspect.Parameter:
 
 
 def _flag(option: Option, name: str) -> str:
-    """A switch that is on by default, or neither on nor off, can be turned off."""
+    """Return the option's flag; a switch that is on by default, or has no default, gets a --no- form too."""
     flag = f"--{name.replace('_', '-')}" if name in option.old else option.flag
     both = core_of(option.kind) is bool and option.default in (True, None)
     return f"{flag}/--no-{flag[2:]}" if both else flag
 
 
 class SettingsCommand(TyperCommand):
-    """A command with the help of `helping`; says of an option of another command which one that is."""
+    """A command with the help of `helping`; for an option of another command, its error names that one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if ALL in args:
@@ -123,7 +123,7 @@ class SettingsCommand(TyperCommand):
                 formatter.write_dl(rows)
 
     def _redirect(self, ctx: Any, error: Any) -> None:
-        """Names the command that has the option; old names are not suggested."""
+        """Raise naming the commands that have the option, and drop old names from suggestions."""
         old = {flag for param in self.params if getattr(param, "hidden", False) for flag in param.opts}
         if getattr(error, "possibilities", None):
             error.possibilities = [flag for flag in error.possibilities if flag not in old]
@@ -135,7 +135,7 @@ class SettingsCommand(TyperCommand):
 
 
 def perform(study: Study) -> None:
-    """Conducts a study as the command line does: progress, the figures, and where they are."""
+    """Run a study for the command line: show its progress and figures, and say where they were written."""
     from malaprop.core.codec import encode, finite
     from malaprop.frame.command.options import announce
     from malaprop.frame.command.watch import watch
@@ -153,7 +153,7 @@ def perform(study: Study) -> None:
     view, report = result.view, result.folder / "report.html"
     if result.finished:
         where = f"report: {report}" if report.is_file() else f"see it with: malaprop report {result.folder}"
-        say(f"{study.command} in {result.folder} is finished; nothing is asked again; {where}")
+        say(f"{study.command} in {result.folder} is finished; nothing is run again; {where}")
     for line in view.notes:
         say(line, saving.quiet)
     for line in view.troubles:
@@ -180,20 +180,20 @@ def perform(study: Study) -> None:
 
 
 def new_folder(study: Study) -> Path:
-    """A folder under runs/ that says what and when."""
+    """Return an unused path under runs/, named after the command, its main settings and the time."""
     from malaprop.frame.study.settings import flat
     from malaprop.frame.study.shared_tasks import slug
 
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     typed = [option.name for option in options(type(study)) if option.argument]
-    asked = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "attack", "victim", "data"]))
-    path = Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
-    others = (path.with_name(f"{path.name}-{number}") for number in count(2))  # of commands of the same second
+    parts = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "attack", "victim", "data"]))
+    path = Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in parts if name), stamp])
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))  # for commands of the same second
     return next(one for one in chain([path], others) if not one.exists())
 
 
 def _single(value: Any) -> str:
-    """A name; of a list of names the only one."""
+    """Return a name, or the only name of a list; an empty string otherwise."""
     if isinstance(value, tuple) and len(value) == 1:
         return _single(value[0])
     return value if isinstance(value, str) else ""

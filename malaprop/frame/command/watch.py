@@ -1,4 +1,4 @@
-"""Tells on the terminal what becomes of a study's tasks: a bar, and a line for each that ends."""
+"""Terminal progress: a listener that shows a study's tasks as bars and lines, and a bar that counts items."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watch(quiet: bool) -> Iterator[Listen]:
-    """Gives a listener that tells of a study's tasks: bars on a terminal, and a line for each task that ends."""
+    """Provide a listener that shows a study's tasks: bars on a terminal, and a line for each task that ends."""
     if quiet:
         yield lambda event: None  # noqa: ARG005
         return
@@ -57,18 +57,18 @@ def _bar() -> Iterator[Progress | None]:
 
 
 class TerminalListener:
-    """Counts what is written of each task and says how each ended.
+    """A listener that counts the items each task has written and prints how each task ended.
 
-    On a terminal there is a bar over all tasks, and one for each task of which something was written.
+    On a terminal it shows a bar for all tasks, and one for each task that has written an item.
     """
 
     def __init__(self, bar: Progress | None) -> None:
         self.bar = bar
         self._all: TaskID | None = None
         self._bars: dict[str, TaskID] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}  # of a task: its items, and how many were done before
+        self._sizes: dict[str, tuple[int, int]] = {}  # by task: its items, and how many were done before
         self._broken: dict[str, list[bool]] = {}
-        self._failure = "", ""  # why a task failed, and the line on it: not said yet, for it may end the study
+        self._failure = "", ""  # why a task failed, and its line, held back because the failure may end the study
 
     def __call__(self, event: StudyEvent) -> None:
         match event:
@@ -98,7 +98,7 @@ class TerminalListener:
                     self._say(line)
 
     def settle(self, end: str = "") -> None:
-        """Says the failure that was held back, unless it is what ends the study: whoever shows that says it."""
+        """Print the failure that was held back, unless it ends the study, whose error shows it."""
         (why, line), self._failure = self._failure, ("", "")
         if line and why != end:
             self._say(line)
@@ -120,7 +120,7 @@ class TerminalListener:
             self.bar.advance(self._all)
 
     def _figures(self, task: str, *, part: bool) -> str:
-        """What the attacks came to; no rate where only a part of them ended."""
+        """Return how many texts the attacks broke; without a rate if only part of them ended."""
         found = self._broken.pop(task, [])
         return f"broke {f'{sum(found)} of {len(found)}' if part else Rate(sum(found), len(found))}, " if found else ""
 
@@ -134,7 +134,7 @@ class TerminalListener:
 
 @contextmanager
 def count_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Gives a function to call with how many more are done."""
+    """Provide a function that advances a progress bar by the given number of items."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,4 +1,4 @@
-"""An original text or image beside what an attack made of it, whatever kind of run it is from."""
+"""An original text or image and its adversarial version, in one form for every kind of run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IMAGE = "image"  # the field of an image: an address that holds its PNG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alteration:
-    """An original and what was made of it, if that broke the victim."""
+    """An original and its adversarial version; `changed` is None where the attack did not succeed."""
 
     id: str
     label: str  # by its name, or its number
@@ -25,7 +25,7 @@ class Alteration:
 
 
 class AlterationReader(NamedTuple):
-    """How the folders of one kind of run are read: those that hold `file`; `read` gives alterations by recipe."""
+    """How to read a run folder that holds `file`: `read` returns the alterations of each recipe."""
 
     file: str
     kind: str  # outcomes, sentences or images

@@ -1,4 +1,4 @@
-"""The record of `harden auto`: what was tried on validation texts, what it came to, and which of it was chosen."""
+"""The record of `harden auto`: the methods tried on validation texts, their figures, and the method chosen."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from malaprop.frame.records.summary import Rate
 
 FILE = "autoharden.json"
 NONE = "none"
-FEW, SLACK = 3, 5.0  # how many go on after the short trainings, and by how many points those may miss the loss
+FEW, SLACK = 3, 5.0  # methods that reach stage 2, and points by which they may exceed the loss in stage 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoTrial:
-    """One method: in the first stage trained shortly and attacked on few texts, in the second as the model is meant.
+    """One trial of a method: stage 1 trains shortly and attacks few texts, stage 2 trains and attacks in full.
 
-    `epochs` is 0 where nothing is trained. `late`: there was no time for it; a call with a larger budget tries it.
+    `epochs` is 0 if nothing is trained. `late` means that time ran out; a call with a larger budget tries the method.
     """
 
     method: str
@@ -30,7 +30,7 @@ class AutoTrial:
     worst: Rate | None = None  # right under every attack
     gain: Gain | None = None  # over the plain model, on the same texts
     seconds: float = 0.0
-    reason: str = ""  # why there are no figures
+    reason: str = ""  # the reason if there are no figures
     late: bool = False
     began: float = 0.0  # in seconds since 1970
 
@@ -41,7 +41,7 @@ class AutoTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoHardenRecord(Record):
-    """The whole search; the figures of the plain model are those of the method none."""
+    """The record of a whole search; its trials of the method "none" hold the figures of the plain model."""
 
     model: str
     data: str
@@ -63,20 +63,20 @@ class AutoHardenRecord(Record):
 
     @property
     def late(self) -> tuple[str, ...]:
-        """The methods that there was no time for."""
+        """The methods that the search had no time for."""
         done = {one.method for one in self.trials if one.stage == 2 and one.judged}
         return tuple(dict.fromkeys(one.method for one in self.trials if one.late and one.method not in done))
 
     @property
     def dear(self) -> tuple[str, ...]:
-        """The methods that leave more than the plain model and lose more without attack than may be lost."""
+        """The methods that are more robust than the plain model but lose more clean accuracy than allowed."""
         plain = find_trial(self.trials, 2, NONE)
         others = (one for one in self.trials if one.stage == 2 and one.judged)
         return tuple(one.method for one in others if is_dear(one, plain, self.loss))
 
 
 def read_choice(victim: str) -> str | None:
-    """What the folder of a search chose, as `--victim` takes it; None where this names no such folder."""
+    """Return the victim that the search in this folder chose; None if `victim` is not the folder of a search."""
     folder = os.path.expanduser(victim)
     record = AutoHardenRecord.read(Path(folder)) if os.path.isfile(os.path.join(folder, FILE)) else None
     if record is None:
@@ -89,12 +89,12 @@ def find_trial(trials: Iterable[AutoTrial], stage: int, method: str) -> AutoTria
 
 
 def keep_last(trials: Iterable[AutoTrial]) -> tuple[AutoTrial, ...]:
-    """One trial of each stage and method: what was left out for want of time may have been tried since."""
+    """Return the last trial of each stage and method: one that lacked time before may have been tried since."""
     return tuple({(one.stage, one.method): one for one in trials}.values())
 
 
 def choose_few(trials: Iterable[AutoTrial], plain: AutoTrial, loss: float) -> list[str]:
-    """The methods that go on to the second stage, the best first; few texts say little, so the loss is taken wide."""
+    """Return up to FEW methods for stage 2, best first; few texts say little, so SLACK is added to the loss."""
     least = _share(plain.clean) - (loss + SLACK) / 100
     judged = [one for one in trials if one.stage == 1 and one.judged]
     order = sorted(judged, key=lambda one: (_share(one.clean) < least, -_share(one.worst), -_share(one.clean)))
@@ -102,7 +102,7 @@ def choose_few(trials: Iterable[AutoTrial], plain: AutoTrial, loss: float) -> li
 
 
 def choose_one(trials: Sequence[AutoTrial], loss: float) -> tuple[str, str]:
-    """The method that leaves most under the worst attack within the loss, and why; the plain model where none does."""
+    """Return the most robust method within the loss, and why; the plain model where no method beats it."""
     plain = find_trial(trials, 2, NONE)
     others = [one for one in trials if one.stage == 2 and one.judged and one.method != NONE]
     fine = [one for one in others if not _loses(one, plain, loss)]
@@ -124,7 +124,7 @@ def choose_one(trials: Sequence[AutoTrial], loss: float) -> tuple[str, str]:
 
 
 def is_dear(one: AutoTrial, plain: AutoTrial, loss: float) -> bool:
-    """Whether a method leaves more than the plain model and loses more without attack than may be lost."""
+    """Whether a method is more robust than the plain model but loses more clean accuracy than allowed."""
     return _loses(one, plain, loss) and _share(one.worst) > _share(plain.worst)
 
 

@@ -1,4 +1,4 @@
-"""Answers for texts as they stand, which a run with a limit asks of all texts before it attacks any."""
+"""The victim's answers to the unchanged texts, which a run with a spending limit stores before its attacks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ FILE = "clean.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanAnswer:
-    """A victim's scores for one text. `right` is None where an answer is a number, which is neither right nor wrong."""
+    """A victim's scores for one unchanged text. `right` is None for a regression, which has no right answer."""
 
     id: str
-    text: str  # tells whether it is the same text and victim
+    text: str  # the hash of the text and the victim
     scores: tuple[float, ...]
     right: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanAnswers:
-    """The answers of one victim: scores by the id of the text, and how many are right of how many, where any can be."""
+    """The answers of one victim: scores by text id, and `counts`, (right, all), empty for a regression."""
 
     scores: Mapping[str, tuple[float, ...]]
     counts: tuple[int, ...] = ()
@@ -35,11 +35,11 @@ class CleanAnswers:
 
 
 def mark_text(victim: str, fields: Mapping[str, str]) -> str:
-    """What tells a text that a victim was asked about from any other."""
+    """Return a hash that identifies one victim's answer to one text."""
     return digest({"": victim, **fields})
 
 
 def check_same(rows: Sequence[CleanAnswer], marks: Mapping[str, str]) -> None:
-    """Refuses answers of an earlier attempt that are of other texts, or of another victim."""
+    """Raise if answers of an earlier attempt are for other texts or from another victim."""
     if any(marks.get(row.id, row.text) != row.text for row in rows):
         raise RecordError(f"{FILE} holds answers of another victim or for other texts; choose another --out")

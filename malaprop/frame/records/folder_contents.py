@@ -1,4 +1,4 @@
-"""What a folder holds: its runs and how far they are, its records, and the studies that were begun there."""
+"""The inventory of a folder: its runs with their progress, its records, and the studies that were begun there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FolderRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRecord:
-    """A record, or a file with the name of one and the reason why it is none."""
+    """A record; `fault` says why its file cannot be read."""
 
     folder: Path
     kind: str
@@ -51,7 +51,7 @@ class FolderRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderContents:
-    """All that lies at or below a folder."""
+    """The studies, runs and records at or below a folder."""
 
     studies: tuple[tuple[Path, str], ...]  # folder and command
     runs: tuple[FolderRun, ...]
@@ -59,12 +59,12 @@ class FolderContents:
 
     @property
     def left(self) -> int:
-        """How many examples the runs still owe."""
+        """The number of examples that the runs have not finished."""
         return sum(run.left for run in self.runs)
 
 
 def list_contents(folders: Iterable[Path]) -> FolderContents:
-    """What lies at or below the folders; nothing that is broken hides the rest."""
+    """Return the contents of the folders and all below them; a broken file is listed with its fault."""
     studies: dict[Path, str] = {}
     runs: dict[Path, FolderRun] = {}
     records: dict[Path, FolderRecord] = {}

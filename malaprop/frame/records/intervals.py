@@ -1,4 +1,4 @@
-"""Estimates with intervals, and the verdict on a claim that one is larger: holds, leans, does not show, or fails."""
+"""Estimates with 95% intervals, tests of their differences, and verdicts on claims: holds, leans, and so on."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Gain:
 
     @classmethod
     def of(cls, before: Sequence[bool], after: Sequence[bool]) -> Gain:
-        """Agresti and Min's interval for paired shares: half a text is added to each of the four cells."""
+        """Return the gain with Agresti and Min's interval for paired shares: 1/2 is added to each of the four cells."""
         won = sum(b and not a for a, b in zip(before, after, strict=True))
         lost = sum(a and not b for a, b in zip(before, after, strict=True))
         total = len(before)
@@ -60,13 +60,13 @@ class Gain:
 
 
 _ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
-AMISS = _ORDER[2:]  # those that want a reason
-HALF = Estimate(0.5, 0.5, 0.5)  # of something, known for sure
+AMISS = _ORDER[2:]  # verdicts that a claim must give a reason for
+HALF = Estimate(0.5, 0.5, 0.5)  # a known value, without uncertainty
 NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
 class Interval(Protocol):
-    """A figure with its 95% interval, as the records of studies have it."""
+    """The protocol of a figure with its 95% interval; the records of studies define such figures."""
 
     @property
     def value(self) -> float: ...
@@ -79,7 +79,7 @@ class Interval(Protocol):
 
 
 def sign(value: float, low: float, high: float) -> str:
-    """Whether a figure is above nothing."""
+    """Return the verdict on the claim that a figure is above 0."""
     if isnan(value):
         return "does not show"
     if low > 0:
@@ -90,13 +90,13 @@ def sign(value: float, low: float, high: float) -> str:
 
 
 def above(one: Rate | Interval, two: Rate | Interval) -> str:
-    """Whether the first is larger than the second, by Newcombe's interval of their difference."""
+    """Return the verdict on the claim that `one` is larger than `two`, by Newcombe's interval of the difference."""
     gap = differ(one, two)
     return sign(gap.value, gap.low, gap.high)
 
 
 def differ(one: Rate | Interval, two: Rate | Interval) -> Estimate:
-    """The first less the second, with Newcombe's interval."""
+    """Return `one` minus `two` with Newcombe's interval."""
     (a, low_a, high_a), (b, low_b, high_b) = _parts(one), _parts(two)
     gap = a - b
     low = gap - sqrt((a - low_a) ** 2 + (high_b - b) ** 2)
@@ -104,7 +104,7 @@ def differ(one: Rate | Interval, two: Rate | Interval) -> Estimate:
 
 
 def average(numbers: Iterable[float]) -> Estimate:
-    """The mean with its 95% interval, by the normal's points; of fewer than two numbers nothing is sure."""
+    """Return the mean with its normal 95% interval, which is infinite for fewer than two numbers."""
     found = list(numbers)
     if len(found) < 2:
         return Estimate(found[0] if found else nan, -inf, inf)
@@ -119,35 +119,35 @@ def pool(rates: Sequence[Rate]) -> Rate:
 
 
 def gap_text(one: Rate | Interval, two: Rate | Interval) -> str:
-    """The first rate less the second in points, with its interval."""
+    """Return `one` minus `two` in percentage points with its interval, as text."""
     gap = differ(one, two)
     value, low, high = (f"{100 * x:+.1f}" for x in (gap.value, gap.low, gap.high))
     return f"{value} points ({low} to {high})"
 
 
 def tell_larger(one: Rate | Interval, two: Rate | Interval, name: str) -> str:
-    """Whether the first, of this name, is larger than the second beyond the intervals, in words."""
+    """Return a phrase that says whether `one`, called `name`, is larger or smaller than `two`, or neither."""
     said = {"holds": f"{name} is larger", "fails": f"{name} is smaller"}
     return said.get(above(one, two), "not told apart")
 
 
 def falling(figures: Sequence[Rate | Interval]) -> str:
-    """Whether each is larger than the next."""
+    """Return the verdict on the claim that each figure is larger than the next."""
     return worst(above(one, two) for one, two in pairwise(figures))
 
 
 def points(true: bool, *, opposite: bool = False) -> str:
-    """Of an order of figures that have no intervals."""
+    """Return the verdict on a claim about figures without intervals: `true` says whether their order supports it."""
     return "leans" if true else "fails" if opposite else "does not show"
 
 
 def worst(verdicts: Iterable[str]) -> str:
-    """Of the parts of a claim, the one that fares worst; of nothing, that nothing shows."""
+    """Return the worst verdict of a claim's parts; "does not show" if there are none."""
     return max(verdicts, key=_ORDER.index, default="does not show")
 
 
 def short(figure: Rate | Interval | None, *, percent: bool = False) -> str:
-    """In one figure and its interval; counts where there are any."""
+    """Return a figure and its interval as text; a `Rate` shows its counts too."""
     if figure is None:
         return "n/a"
     if isinstance(figure, Rate):

@@ -1,4 +1,4 @@
-"""What a folder's results were made with, for commands whose same --out goes on: others are refused."""
+"""The settings file of a result folder: a command that continues in the folder must have the same settings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FILE = "settings.toml"
 
 
 def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Writes the settings at the first start; later ones that differ are refused."""
+    """Write the settings to the folder at the first start; later, raise if they differ from the file."""
     compare_settings(folder, settings)
     if not (folder / FILE).is_file():
         write_whole(folder / FILE, to_toml(plain(settings)))
 
 
 def compare_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Raises where the folder holds results of other settings, naming the first that differs."""
+    """Raise if the folder holds results of other settings; the message names the first difference."""
     path = folder / FILE
     if not path.is_file():
         return

@@ -1,4 +1,4 @@
-"""Kinds of records: which file each is, what it is read as, and which section of a report shows it."""
+"""The kinds of records: the file name, the class and the report section of each, and how to find them on disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kind:
     record: str  # module:class
     section: str  # module:SECTION, of malaprop.frame.report.section.Section
     about: str  # what it is a record of
-    again: str  # what to do where it cannot be read
+    again: str  # what to do if it cannot be read
     form: int = 1
     steps: tuple[str, ...] = ()
     indent: int | None = 1
@@ -39,7 +39,7 @@ class Kind:
         return f"{self.name}.json"
 
     def read(self, path: Path) -> Any:
-        """The record in this file; one line says what is wrong, and where."""
+        """Return the record in this file; raise with one line that says what is wrong, and where."""
         try:
             text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             raw = json.loads(text.decode("utf-8"))
@@ -48,10 +48,10 @@ class Kind:
             return decode(load(self.record), self._upgrade(raw))
         except (OSError, EOFError, ValueError, RecursionError, RecordError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(f"{path} is no record of {self.about} ({reason[:160]}); {self.again}") from None
+            raise RecordError(f"{path} is not a record of {self.about} ({reason[:160]}); {self.again}") from None
 
     def _upgrade(self, raw: dict[str, Any]) -> dict[str, Any]:
-        held = raw.get("format", raw.get("version", 1))  # early files of some kinds do not say
+        held = raw.get("format", raw.get("version", 1))  # early files of some kinds have no format
         if held == self.form:
             return raw
         if not isinstance(held, int) or not 1 <= held < self.form:
@@ -63,41 +63,41 @@ class Kind:
 
 
 class Record:
-    """What every record can: be written to a folder as one file, and be read from there."""
+    """The base class of records: each is written to a folder as one JSON file and read back from there."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, as they are written."""
+        """Return the plain values that the JSON file holds."""
         return {"format": kind_of(type(self)).form, **encode(self)}
 
     def parts(self) -> tuple[Any, ...]:
-        """Records that this one holds, which may lie on disk by themselves too."""
+        """Return the records that this one contains, which may also have files of their own."""
         return ()
 
     def write(self, folder: Path) -> Path:
-        """The file, with all of the record or as it was before."""
+        """Write the file whole or not at all, and return its path."""
         name, text = self.as_file()
         return write_whole(folder / name, text)
 
     def as_file(self, folder: str = "") -> tuple[str, str]:
-        """The name of the file, in a folder where one is named, and what stands in it."""
+        """Return the file's name, below `folder` if one is given, and its text."""
         kind = kind_of(type(self))
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=kind.indent) + "\n"
         return f"{folder}/{kind.file}" if folder else kind.file, text
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """None where the folder holds none; a packed one, NAME.json.gz, is read too."""
+        """Return the folder's record, from NAME.json or a packed NAME.json.gz; None if it has neither."""
         kind = kind_of(cls)
         path = folder / kind.file
         if not path.is_file():
             path = folder / f"{kind.file}.gz"
         if not path.is_file():
             return None
-        made = kind.read(path)
-        assert isinstance(made, cls)
-        return made
+        record = kind.read(path)
+        assert isinstance(record, cls)
+        return record
 
 
 _OWN = (
@@ -115,25 +115,25 @@ _OWN = (
         about="trained models",
         again="train them again",
     ),
-)  # of the frame itself
+)  # the kinds that the frame itself defines
 
 
 @cache
 def kinds() -> dict[str, Kind]:
-    """Every kind by name: ours, and what other packages add by the entry point `malaprop.record`, a Kind each."""
+    """Return every kind by name: ours, and those that other packages add by the entry point `malaprop.record`."""
     outside = (point.load() for point in entry_points(group="malaprop.record"))
     found = {kind.name: kind for kind in _OWN} | {n: Kind(name=n, **one) for n, one in added("records").items()}
     return {kind.name: kind for kind in outside} | dict(sorted(found.items(), key=lambda one: rank(one[0])))
 
 
 def kind_of(record: type[Any]) -> Kind:
-    """The kind whose records are of this class."""
+    """Return the kind whose records are of this class."""
     place = f"{record.__module__}:{record.__qualname__}"
     return next(kind for kind in kinds().values() if kind.record == place)
 
 
 class Found(NamedTuple):
-    """A record, of which kind, and the folder that holds it."""
+    """A record on disk, with its kind and its folder."""
 
     kind: Kind
     record: Any
@@ -145,9 +145,9 @@ def find(
     wanted: Callable[[Kind], bool] = lambda _: True,
     broken: Callable[[RecordError], None] | None = None,
 ) -> Iterator[Found]:
-    """Every record at or below the folders, sorted within each, each once.
+    """Yield every record at or below the folders, sorted within each folder, each once.
 
-    `broken` hears of those that cannot be read; without it the first of them is raised.
+    `broken` is called with the error of each record that cannot be read; without it the first error is raised.
     """
     table, seen = {kind.file: kind for kind in kinds().values() if wanted(kind)}, set[Path]()
     for folder in folders:

@@ -1,4 +1,4 @@
-"""A file that grows by whole lines of JSON and has one writer; a kill at any moment loses no line that was written."""
+"""A JSON-lines file that one process appends to; a kill at any moment loses no line that was written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from malaprop.core.errors import RecordError
 if sys.platform != "win32":  # which has no such locks; there two writers are the user's own care
     import fcntl
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 _FAULTS = (RecordError, ValueError, KeyError, TypeError, AttributeError)
 
 
@@ -27,8 +27,8 @@ def open_lines(path: Path) -> IO[bytes]:
         raise RecordError(f"cannot read {path}: {error.strerror or error}; give a folder that a run wrote") from None
 
 
-def scan(file: IO[bytes], path: Path, make: Callable[[object], Made]) -> Iterator[tuple[Made, int]]:
-    """What `make` makes of each whole line, and the byte after it; a torn last line ends the scan.
+def scan(file: IO[bytes], path: Path, make: Callable[[object], Value]) -> Iterator[tuple[Value, int]]:
+    """Yield the value that `make` builds from each whole line, and the offset after it; a torn last line ends it.
 
     A broken line that others follow raises, as does one that `make` refuses.
     """
@@ -45,15 +45,15 @@ def scan(file: IO[bytes], path: Path, make: Callable[[object], Made]) -> Iterato
                 f"{path} line {number} is broken, yet lines follow it; repair or delete it, or choose another --out"
             ) from None
         try:
-            made = make(plain)
+            value = make(plain)
         except _FAULTS as error:
             raise RecordError(f"{path} line {number}: {' '.join(str(error).split())[:200]}") from None
         end += len(line)
-        yield made, end
+        yield value, end
 
 
 class Lines:
-    """Appends to a file, inside `with`; a second writer is refused. Call `read`, then `cut`, then `append`.
+    """Appends to a file, inside `with`; a second writer raises. Call `read`, then `cut`, then `append`.
 
     `fsync` waits for the disk after each line: safe against a power cut too, at some milliseconds a line.
     """
@@ -102,21 +102,21 @@ class Lines:
         except OSError:
             return  # a file system without locks
 
-    def read(self, make: Callable[[object], Made]) -> Iterator[Made]:
-        """What the whole lines hold."""
+    def read(self, make: Callable[[object], Value]) -> Iterator[Value]:
+        """Yield the value that `make` builds from each whole line."""
         with open_lines(self.path) as file:
-            for made, end in scan(file, self.path, make):
+            for value, end in scan(file, self.path, make):
                 self._end = end
                 self.many += 1
-                yield made
+                yield value
 
     def cut(self) -> None:
-        """Takes away what a kill left of a line behind those that were read."""
+        """Remove the torn line that a kill may have left after the lines that `read` returned."""
         if os.fstat(self._fd).st_size > self._end:
             os.ftruncate(self._fd, self._end)
 
     def append(self, text: str) -> None:
-        """Writes one line; when it returns, a kill of this process cannot lose it."""
+        """Write one line; when it returns, a kill of this process cannot lose it."""
         if self._fd < 0:
             raise RecordError(f"the writer of {self.path.parent} is closed; use it inside `with`")
         line = (text + "\n").encode()

@@ -1,4 +1,4 @@
-"""One attacked example as it is written to disk: a line of JSON with a schema."""
+"""The outcome of one attacked example: its classes, and its form on disk as a line of JSON."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Op = Literal["replace", "delete", "insert"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 OPS: tuple[Op, ...] = get_args(Op)
 
-# Reasons that are counted apart, beside the rates.
-REJECTS = "the detector rejects the text"  # of a skipped text, or of the strongest attempt at one that held
-NAMES_NO_LABEL = "the answer names no label"  # of a skipped text, or of a success, where the victim answers in words
+# Reasons that the summary counts beside the rates.
+REJECTS = "the detector rejects the text"  # for a skipped text, or for the strongest attempt at a text that held
+NAMES_NO_LABEL = "the answer names no label"  # for a skipped text or a success, if the victim answers in words
 
 DECIMALS = 6  # below the rounding of a batch in float32, and half the bytes
-# What some reader takes for the end of a line, and what UTF-8 cannot carry; JSON lets both be escaped.
+# Characters that some readers take for the end of a line, or that UTF-8 cannot carry; JSON can escape both.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -34,7 +34,7 @@ def _round(number: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A text and what the victim made of it. Scores are rounded when made, so what is read equals what was written."""
+    """A text and the victim's answer. Scores are rounded at once, so a record read back equals the one written."""
 
     fields: dict[str, str]
     prediction: int | None = None
@@ -52,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One slot's change; `slot` counts over all fields, as in core's Text, and before and after are all it holds."""
+    """The change of one slot; `slot` counts over all fields as in core's Text; `before` and `after` are its words."""
 
     field: str
     slot: int
@@ -63,7 +63,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """What one example cost: asked (as papers count), unique within the example, forwarded to the model."""
+    """An example's queries: all asked (as papers count), unique within the example, forwarded to the model."""
 
     asked: int = 0
     unique: int = 0
@@ -74,8 +74,8 @@ class Queries:
 class Outcome:
     """One attacked example.
 
-    `adversarial` is None for skipped and error; for failed it is the strongest attempt. `measures` holds what was asked
-    for besides, such as similarity and perplexity. `by` is the recipe that broke it, where several were tried in turn.
+    `adversarial` is None for skipped and error; for failed it is the strongest attempt. `measures` holds further
+    measures, such as similarity and perplexity. `by` is the recipe that broke the text, if several were tried in turn.
     """
 
     id: str
@@ -103,14 +103,14 @@ class Outcome:
 
 
 class Outcomes(list[Outcome]):
-    """A list of outcomes that can be had as rows or as a data frame."""
+    """A list of outcomes that can be converted to rows or a data frame."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A row of plain values for each outcome; of several fields the text is their lines."""
+        """Return a row of plain values for each outcome; several fields are joined by newlines."""
         return [_row(outcome) for outcome in self]
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas data frame."""
+        """Return the rows as a pandas data frame."""
         return make_frame(self.to_dicts())
 
 
@@ -129,7 +129,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 def make_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Rows as a pandas data frame; pandas is loaded for this alone."""
+    """Return the rows as a pandas data frame; raise if pandas is not installed."""
     try:
         import pandas
     except ImportError:
@@ -138,7 +138,7 @@ def make_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def edits_between(origin: Text, now: Text) -> tuple[Edit, ...]:
-    """The slots whose words differ, as edits; putting each `after` into its slot gives `now` again."""
+    """Return an edit for each slot whose words differ; putting each `after` into its slot gives `now` again."""
     slots, strings = origin.changed(now), origin.table.strings
     fields = origin.field_of_slots()[slots].tolist() if len(origin.names) > 1 else [0] * len(slots)
     pairs = zip(origin.words[slots].tolist(), now.words[slots].tolist(), strict=True)
@@ -154,7 +154,7 @@ def _op(before: str, after: str) -> Op:
 
 
 def _number(value: float) -> float | str:
-    """JSON has no infinity, which log-probabilities do reach."""
+    """Return the number, or its name as a string: JSON has no infinity, which log-probabilities can reach."""
     return value if math.isfinite(value) else str(value)
 
 
@@ -165,7 +165,7 @@ def _side_plain(side: Side | None) -> dict[str, Any] | None:
 
 
 def to_plain(outcome: Outcome) -> dict[str, Any]:
-    """The record as JSON's own values, keys in the order of the file."""
+    """Return the outcome as JSON's own values, keys in the order of the file."""
     spent = outcome.queries
     plain: dict[str, Any] = {
         "id": outcome.id,
@@ -195,14 +195,14 @@ def _dump(plain: Mapping[str, Any]) -> str:
 
 
 def to_json(outcome: Outcome) -> str:
-    """One line without its newline; no character in it ends a line for any reader."""
+    """Return the outcome as one line, without its newline; no reader takes a character in it for a line's end."""
     return _dump(to_plain(outcome))
 
 
 def compare_key(outcome: Outcome, *, scores: bool = True) -> str:
-    """What a rerun must give again: all but the seconds and the forwarded count, which depend on the company.
+    """Return a line of all that a rerun must reproduce: without seconds and the batch-dependent forwarded count.
 
-    `scores=False` for runs of other widths on one device: a score's last digit may move with its batch.
+    `scores=False` compares runs of different widths on one device: a score's last digit may change with its batch.
     """
     plain = to_plain(outcome)
     del plain["seconds"], plain["queries"]["forwarded"]
@@ -275,7 +275,7 @@ def _read_edit(table: object) -> Edit:
 
 
 def from_plain(plain: object) -> Outcome:
-    """An outcome of JSON's own values. Keys it does not know are left out: later versions may add some."""
+    """Return the outcome that JSON's own values describe. Unknown keys are ignored: later versions may add some."""
     if not isinstance(plain, dict):
         raise RecordError(f"an outcome must be an object, got {_show(plain)}")
     changed = _want(plain, "adversarial", dict, "", null=True)
@@ -299,7 +299,7 @@ def from_plain(plain: object) -> Outcome:
 
 
 def from_json(line: str | bytes) -> Outcome:
-    """The outcome on one line."""
+    """Return the outcome on one line of JSON."""
     try:
         plain = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Two sets of runs on the same texts: which texts hold under which attack, before and now."""
+"""A paired comparison of two sets of runs on the same texts: which texts hold under each attack, before and now."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import LEAST, Rate
 
 Mark = Literal["held", "broken", "wrong", "error", "right", "not right"]
-UNATTACKED = ("right", "not right")  # of texts that were asked as they stand, and that a limit left without an attack
-Marks = Mapping[str, Mark]  # of each text by its id
+UNATTACKED = ("right", "not right")  # the marks of texts that a spending limit left without an attack
+Marks = Mapping[str, Mark]  # the mark of each text, by its id
 CLEAN, EVERY = "no attack", "every attack"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedRun:
-    """One attack on one victim, text by text: held, broken by the attack, wrong already, or ended in an error.
+    """One attack on one victim, with a mark for each text: held, broken, wrong already, or error.
 
-    Where a spending limit ended the run, texts that were not attacked are right or not right as they stand.
+    If a spending limit ended the run, a text that was not attacked has the mark of its unchanged text: right or not
+    right.
     """
 
     victim: str
@@ -36,13 +37,13 @@ class MarkedRun:
 
     @property
     def ended(self) -> int:
-        """How many attacks ended."""
+        """The number of attacks that ended."""
         return sum(one in ("held", "broken") for one in self.marks.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewlyBroken:
-    """A text that held at the baseline and does not now; `adversarial` is empty where it is wrong as it stands."""
+    """A text that held at the baseline but not now; `adversarial` is empty if it is wrong without an attack."""
 
     id: str
     text: str
@@ -51,7 +52,7 @@ class NewlyBroken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """One victim under one attack. `before`, `lost`, `won` and `p` are over the texts that both have, if there are any.
+    """One victim under one attack. `before`, `lost`, `won` and `p` are over the texts that both sides have.
 
     `p` is the chance of as many lost among all that changed, if a change were as likely to be a gain (exact McNemar).
     """
@@ -68,18 +69,18 @@ class CheckRow:
 
     @property
     def drop(self) -> float:
-        """How much of the accuracy is lost, net."""
+        """The net loss of accuracy, from 0 to 1; negative for a gain."""
         return 0.0 if self.before is None or not self.before.total else (self.lost - self.won) / self.before.total
 
 
 def digest(fields: Mapping[str, str]) -> str:
-    """Tells texts apart."""
+    """Return a hash of a text's fields."""
     whole = "\x1f".join(f"{name}\x1e{value}" for name, value in fields.items())
     return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def mark(outcome: Outcome) -> Mark:
-    """What an outcome says of the model's answer under attack."""
+    """Return the mark of an outcome: how the model's answer fared under the attack."""
     if outcome.status == "skipped" and outcome.reason == TARGET_ALREADY:
         return "held"
     by_status: dict[str, Mark] = {"failed": "held", "success": "broken", "skipped": "wrong", "error": "error"}
@@ -87,7 +88,7 @@ def mark(outcome: Outcome) -> Mark:
 
 
 def sign_test(lost: int, won: int) -> float:
-    """The chance that at least so many of all changes are losses, if each were one with chance 1/2."""
+    """Return the chance of at least `lost` losses among all changes, if each were a loss with chance 1/2."""
     many = lost + won
     return float(sum(comb(many, k) for k in range(lost, many + 1)) / 2**many)
 
@@ -95,9 +96,9 @@ def sign_test(lost: int, won: int) -> float:
 def compare(
     before: Iterable[MarkedRun], now: Sequence[MarkedRun], *, max_drop: float, alpha: float
 ) -> tuple[CheckRow, ...]:
-    """A row for each attack, one for the texts as they are, and one for all attacks together; paired by text.
+    """Return a row for each attack, one for the unchanged texts, and one for all attacks together, paired by text.
 
-    Worse is a row whose drop is above `max_drop` and no matter of chance: the sign test rejects it at `alpha`, by
+    A row is worse if its drop is above `max_drop` and not due to chance: the sign test rejects it at `alpha`, by
     Holm's method over all rows, so that the chance of a false alarm is at most `alpha` however many attacks there are.
     """
     old, new = _facts(before), _facts(now)
@@ -113,7 +114,7 @@ def compare(
 
 
 def _hide_few(row: CheckRow, runs: Sequence[MarkedRun]) -> CheckRow:
-    """The row without a rate where a limit ended the run and few attacks have ended."""
+    """Return the row, without its rate if a limit ended one of its runs before LEAST attacks ended."""
     meant = [run for run in runs if row.attack in (run.attack, EVERY)]
     few = any(not run.complete and run.ended < LEAST for run in meant)
     return replace(row, now=replace(row.now, too_few=True)) if few else row
@@ -124,7 +125,7 @@ def _judge(row: CheckRow, rejected: bool, max_drop: float) -> CheckRow:
 
 
 def _facts(runs: Iterable[MarkedRun]) -> dict[tuple[str, str], dict[str, bool]]:
-    """For each victim and attack which texts are answered rightly, of those that did not end in an error."""
+    """Return, for each victim and attack, whether each text is answered rightly; texts with errors are left out."""
     by_victim: dict[str, list[MarkedRun]] = {}
     for run in runs:
         by_victim.setdefault(run.victim, []).append(run)
@@ -143,7 +144,7 @@ def _facts(runs: Iterable[MarkedRun]) -> dict[tuple[str, str], dict[str, bool]]:
 
 
 def _under_all(runs: Collection[Mapping[str, bool]]) -> dict[str, bool]:
-    """Which texts hold under every attack; known where all ended, or one has broken it."""
+    """Return whether each text holds under every attack; texts without all results count only if broken."""
     every = {id for run in runs for id in run}
     return {
         id: all(run.get(id, False) for run in runs)

@@ -1,4 +1,4 @@
-"""What a run was: resolved settings, versions, fingerprints; written beside its outcomes."""
+"""The description of a run: resolved settings, versions, fingerprints; written beside its outcomes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FREE = frozenset({"width", "started", "versions", "split", "notes", "state", "s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """`parts` holds the attack as plain values (core's `settings.plain`), so that the file alone says what ran."""
+    """A run's description. `parts` holds the attack's settings as plain values, so the file alone says what ran."""
 
     recipe: str
     victim: str
@@ -32,11 +32,11 @@ class Run:
     budget: int | None = None
     width: int = 1
     labels: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()  # what makes the figures doubtful, as far as it was known before
-    state: str = "running"  # which a killed run stays; done; budget: a spending limit ended it before all was done
+    notes: tuple[str, ...] = ()  # reasons to doubt the figures that were known at the start
+    state: str = "running"  # or done, or budget: a spending limit ended it; a killed run stays "running"
     stopped: str = ""  # the limit that ended it
     cut: int = 0  # examples that were begun and not ended when the limit was reached
-    clean: tuple[int, ...] = ()  # right answers, and texts: what was asked of all texts before any was attacked
+    clean: tuple[int, ...] = ()  # (right, all) answers to the unchanged texts, counted before any attack
     started: str = field(default_factory=now)
     parts: dict[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
@@ -49,12 +49,12 @@ class Run:
         object.__setattr__(self, "parts", plain(self.parts))
 
     def write(self, folder: Path) -> Path:
-        """Writes run.toml whole or not at all."""
+        """Write run.toml whole or not at all."""
         return write_whole(folder / FILE, to_toml(plain(asdict(self))))
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Run:
-        """The run of a folder; keys it does not know are left out: later versions may add some."""
+        """Return the run of a folder. Unknown keys are ignored: later versions may add some."""
         path = Path(folder) / FILE
         try:
             values = read_toml(path)
@@ -69,13 +69,13 @@ class Run:
         return cls(**{"started": "", "versions": {}, "state": "", **known})
 
     def describe_draw(self) -> str:
-        """How many rows were attacked of how many; empty where that is not known."""
+        """Return how many rows of how many the run attacks, as text; empty if that is not known."""
         if self.n < self.drawn_from:
             return f"{self.n:,} of {self.drawn_from:,} rows, drawn by seed {self.seed}"
         return f"all {self.n:,} rows" if self.drawn_from else ""
 
     def same_work(self, other: Run) -> str | None:
-        """None where outcomes of both belong together, else one line on the first setting that differs."""
+        """Return one line on the first setting that differs; None if outcomes of both runs belong together."""
         ours, theirs = (
             {**{f.name: getattr(run, f.name) for f in fields(Run)}, "malaprop": run.versions.get("malaprop")}
             for run in (self, other)
@@ -90,7 +90,7 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("labels", "notes", "clean"), list),
 }
 
-TASK = "translation"  # what such a run says of itself in its parts
+TASK = "translation"  # the value of `task` in the parts of such a run
 
 
 def is_translation(run: Run) -> bool:

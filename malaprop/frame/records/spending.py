@@ -1,4 +1,4 @@
-"""What a run has spent, and whether a limit ended it."""
+"""The record of a run's spending: its queries, tokens, cost and time, and whether a limit ended it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingRecord(Record):
-    """Over all attempts. `state` is running, done or budget; `reached` names the limit of the last attempt."""
+    """The spending of all attempts. `state` is a key of STATES; `reached` names the last attempt's limit."""
 
     state: str
     queries: int
@@ -24,7 +24,7 @@ class SpendingRecord(Record):
     tokens_out: int
     cost: float
     seconds: float
-    examples: int  # that ended
+    examples: int  # the number that ended
     limits: Limits
     reached: str = ""
 
@@ -42,7 +42,7 @@ class SpendingRecord(Record):
         return Meter(self.queries, self.tokens_in, self.tokens_out)
 
     def describe(self) -> str:
-        """What was spent, in a line."""
+        """Return the spending as one line of text."""
         parts = [f"{self.queries:,} queries"]
         if self.limits.counts_tokens or self.tokens_in:
             parts.append(f"{self.tokens_in:,} tokens in and {self.tokens_out:,} out")

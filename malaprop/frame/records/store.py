@@ -19,11 +19,11 @@ from malaprop.frame.records.run import FILE as RUN_FILE
 from malaprop.frame.records.run import Run
 
 FILE = "outcomes.jsonl"
-LARGE = 64 << 20  # bytes of outcomes, some 50,000, from which on they are not held
+LARGE = 64 << 20  # bytes of outcomes, some 50,000, above which they are read on each access
 
 
 def iter_outcomes(folder: str | os.PathLike[str]) -> Iterator[Outcome]:
-    """The outcomes of a run folder in the order written, the first of each id."""
+    """Yield the outcomes of a run folder in the order written; of several with one id, the first."""
     path = Path(folder) / FILE
     seen = Ids()
     with open_lines(path) as file:
@@ -33,12 +33,12 @@ def iter_outcomes(folder: str | os.PathLike[str]) -> Iterator[Outcome]:
 
 
 def read_outcomes(folder: str | os.PathLike[str]) -> list[Outcome]:
-    """All outcomes of a run folder."""
+    """Return all outcomes of a run folder as a list."""
     return list(iter_outcomes(folder))
 
 
 class Stored(Sequence[Outcome]):
-    """The outcomes of a run folder, read again each time they are gone through; none is held."""
+    """The outcomes of a run folder as a sequence that reads the file on each access and keeps none in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,7 +53,7 @@ class Stored(Sequence[Outcome]):
         return self._count
 
     def __getitem__(self, place: Any) -> Any:
-        """One outcome or a slice of them; reads up to there, or all where it counts from the end."""
+        """Return one outcome or a slice; an index reads the file up to it, a negative one reads it all."""
         if isinstance(place, slice):
             return list(self)[place]
         for outcome in islice(self, place if place >= 0 else len(self) + place, None):
@@ -62,14 +62,14 @@ class Stored(Sequence[Outcome]):
 
 
 def outcomes_of(folder: Path) -> Sequence[Outcome]:
-    """All outcomes of a run folder: in memory, or read as they are wanted where there are very many."""
+    """Return all outcomes of a run folder: a list, or a `Stored` sequence if the file exceeds LARGE."""
     path = folder / FILE
     large = path.is_file() and path.stat().st_size > LARGE
     return Stored(folder) if large else read_outcomes(folder)
 
 
 def merge(folders: Iterable[str | os.PathLike[str]]) -> list[Outcome]:
-    """The outcomes of several shards of one work, the first of each id; shards of different work are refused."""
+    """Return the outcomes of several shards of one run, the first of each id; raise if the runs differ."""
     found: dict[str, Outcome] = {}
     first: tuple[Path, Run] | None = None
     for folder in map(Path, folders):
@@ -84,7 +84,7 @@ def merge(folders: Iterable[str | os.PathLike[str]]) -> list[Outcome]:
 
 
 def find_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Every run folder at or below the given ones, sorted within each, each once."""
+    """Return every run folder at or below the given ones, sorted within each, each once."""
     found: dict[Path, None] = {}
     for folder in map(Path, folders):
         if not folder.is_dir():
@@ -95,9 +95,9 @@ def find_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def mark_stopped(folder: Path, limit: str, cut: Mapping[Path, int]) -> None:
-    """Says in the run.toml of every run below that is not done that a spending limit has ended it.
+    """Write into the run.toml of every unfinished run below that a spending limit has ended it.
 
-    `cut`: how many examples were begun there and not ended.
+    `cut` gives, by run folder, how many examples were begun but not ended.
     """
     for place in find_runs([folder]):
         run = Run.read(place)
@@ -108,12 +108,12 @@ def mark_stopped(folder: Path, limit: str, cut: Mapping[Path, int]) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Raises where a run could not write, before any work is done; makes nothing."""
+    """Raise if a run could not write to this folder; creates nothing, so that it can run before any work."""
     place = Path(folder).absolute()
     while not place.exists() and place != place.parent:
         place = place.parent
     if not place.is_dir():
-        raise RecordError(f"cannot write to {folder}: {place} is no folder; choose another --out")
+        raise RecordError(f"cannot write to {folder}: {place} is not a folder; choose another --out")
     if not os.access(place, os.W_OK | os.X_OK):
         raise RecordError(f"cannot write to {folder}: {place} is read-only for this user; choose another --out")
 
@@ -127,7 +127,7 @@ class Finished(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineKind:
-    """What a run writes line by line: the file, what its lines are called, and how one is read and written."""
+    """The kind of lines that a run writes: their file, their name in messages, and how to read and write one."""
 
     file: str
     what: str
@@ -139,10 +139,10 @@ OUTCOMES = LineKind(file=FILE, what="outcomes", read=from_plain, write=to_json)
 
 
 class Writer:
-    """Appends finished items to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
+    """Appends finished items to a run folder, inside `with`; a second writer raises. `done` holds the ids on disk.
 
-    A folder that holds some already is gone on with, and refused where its run.toml tells of other work. `fsync` waits
-    for the disk after each of them.
+    A folder that holds items already is continued; the writer raises if its run.toml describes another run. `fsync`
+    waits for the disk after each item.
     """
 
     def __init__(self, folder: Path, run: Run, *, fsync: bool = False, kind: LineKind = OUTCOMES) -> None:
@@ -172,7 +172,7 @@ class Writer:
         self.close()
 
     def close(self) -> None:
-        """Ends the file, and says in run.toml that the run is done where it is."""
+        """Close the file; if all items are on disk, write into run.toml that the run is done."""
         self._lines.close()
         if self._begun and len(self.done) >= self.run.n and (there := Run.read(self.folder)).state != "done":
             replace(there, state="done", stopped="", cut=0).write(self.folder)
@@ -197,7 +197,7 @@ class Writer:
         self._begun = True
 
     def add(self, row: Finished) -> None:
-        """Writes one line; when it returns, a kill of this process cannot lose the item."""
+        """Write one line; when it returns, a kill of this process cannot lose the item."""
         if row.id in self.done:
             raise RecordError(f"{self.folder} already holds an outcome of example {row.id!r}; ids must differ")
         self._lines.append(self.kind.write(row))

@@ -1,4 +1,4 @@
-"""What a run's outcomes add up to: rates with their intervals, queries, curves, abused words."""
+"""The summary of a run's outcomes: rates with their intervals, queries, curves, abused words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from malaprop.frame.records.run import Run
 
 Z95 = 1.959964  # the normal's 97.5% point
-LEAST = 20  # attacks that have to end in a run that was cut short, for a rate to be shown
+LEAST = 20  # attacks that must have ended in a run that a limit stopped, for a rate to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Rate:
     """A share of a count, with Wilson's 95% interval.
 
     `units` is for counts whose members are not independent, such as several people's answers about one text: the
-    interval then rests on so many units, not on the total. `unfinished` are more texts of which nobody knows what they
-    would have been: the interval reaches from none of them to all of them. `too_few`: there is no rate to show.
+    interval then rests on so many units, not on the total. `unfinished` counts further texts whose result is unknown:
+    the interval reaches from none of them to all of them. `too_few` means that there is no rate to show.
     """
 
     hits: int
@@ -36,12 +36,12 @@ class Rate:
 
     @property
     def shown(self) -> bool:
-        """Whether there is a rate to show."""
+        """Whether the rate has a value to show: there is something to count, and not too little."""
         return self.total > 0 and not self.too_few
 
     @property
     def value(self) -> float:
-        """Between 0 and 1; nan of nothing, and where there are too few."""
+        """The share, between 0 and 1; nan if there is nothing to count, or too little."""
         return self.hits / self.total if self.shown else float("nan")
 
     @property
@@ -73,7 +73,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and median; None of nothing."""
+    """A mean and a median; None if there are no numbers."""
 
     mean: float | None
     median: float | None
@@ -98,12 +98,12 @@ class Summary:
     `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
     are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
     named no label, before the attack (skipped) or by it (success). `rejected_clean` and `rejected_attacked` count texts
-    that a detector rejects: originals, which are errors, and texts that held because the best attempt at them was found
-    out. `majority` is the share of the most common label, `chance` one divided by the number of labels. Queries are
+    that a detector rejects: originals, which are errors, and texts that held because the detector found the best
+    attempt. `majority` is the share of the most common label, `chance` one divided by the number of labels. Queries are
     over attacked examples (success and failed), `to_break` over successes alone. `by` counts successes by the recipe
     that broke the text, where several were tried in turn.
 
-    `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
+    `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is not wall time.
     """
 
     counts: dict[str, int]
@@ -126,13 +126,13 @@ class Summary:
     majority: Rate = Rate(0, 0)
     chance: float = 0.0
     by: dict[str, int] = field(default_factory=dict)
-    stopped: str = ""  # where a spending limit ended the run, in words
+    stopped: str = ""  # how a spending limit ended the run, as text
 
     def cut_short(self, run: Run) -> Summary:
-        """The same figures where a spending limit has ended this run before all its texts were attacked.
+        """Return the summary with the figures that hold if a spending limit ended this run early.
 
-        Clean accuracy is over all texts that were asked before any was attacked. The other rates are over attacks that
-        ended, with an interval for whatever those would have come to that were under way; of few there is none.
+        Clean accuracy is over all texts, which were classified before any attack. The other rates are over attacks that
+        ended; their intervals cover every result of the attacks in progress; fewer than LEAST give no rate.
         """
         done = sum(self.counts.values())
         if run.state != "budget" and (not run.clean or done >= run.n):
@@ -151,7 +151,7 @@ class Summary:
 
     @property
     def apart(self) -> str:
-        """The texts that are counted beside the rates, in words; empty where there are none."""
+        """The counts of texts that are reported beside the rates, as text; empty if there are none."""
         parts = (
             (self.nothing_to_change, "nothing to change"),
             (self.target_already, "the target already"),
@@ -163,12 +163,12 @@ class Summary:
 
     @property
     def breakers(self) -> str:
-        """Which recipe broke how many texts, in words; empty where one alone was tried."""
+        """How many texts each recipe broke, as text; empty if only one recipe was tried."""
         return ", ".join(f"{recipe} {count:,}" for recipe, count in self.by.items())
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the rates doubtful, a line each."""
+        """The reasons to doubt the rates, one line each."""
         out = []
         bar, answered = min(self.chance, self.majority.value), self.clean.total - self.rejected_clean
         low = self.clean.total > 0 and self.clean.value < bar
@@ -191,11 +191,11 @@ class Summary:
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome], labels: Sequence[str] = ()) -> Summary:
-        """Of outcomes in memory or as they are read; none is kept."""
+        """Return the summary of the outcomes, which may be an iterator: none of them is kept."""
         return Totals(outcomes, labels).summary()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a rate or mean of nothing is null."""
+        """Return plain values for JSON; a rate or mean of no numbers is null."""
         return {
             "counts": dict(self.counts),
             "clean_accuracy": self.clean.to_dict(),
@@ -224,14 +224,14 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Accuracy left when the attack may spend at most `at`."""
+    """The accuracy under attack if the attack may spend at most `at`."""
 
     at: float
     accuracy: Rate
 
 
 def _curve(outcomes: Sequence[Outcome], costs: list[float], at: Iterable[float] | None) -> list[Point]:
-    """One point for each cost in `at`, or for each that breaks something."""
+    """Return a point for each cost in `at`, or, without `at`, for each cost at which a text breaks."""
     counts = Counter(o.status for o in outcomes)
     spared = sum(o.status == "skipped" and o.reason == TARGET_ALREADY for o in outcomes)
     correct, total = counts["success"] + counts["failed"] + spared, sum(counts.values()) - counts["error"]
@@ -245,22 +245,22 @@ def _curve(outcomes: Sequence[Outcome], costs: list[float], at: Iterable[float] 
 
 
 def accuracy_by_queries(outcomes: Sequence[Outcome], budgets: Iterable[float] | None = None) -> list[Point]:
-    """Accuracy left when each example may be asked about at most that often."""
+    """Return the accuracy under attack for each limit on the queries of one example."""
     return _curve(outcomes, [o.queries.asked for o in outcomes if o.status == "success"], budgets)
 
 
 def accuracy_by_change(outcomes: Sequence[Outcome], shares: Iterable[float] | None = None) -> list[Point]:
-    """Accuracy left when at most that share of the words may change."""
+    """Return the accuracy under attack for each limit on the share of words changed."""
     return _curve(outcomes, [o.changed_share for o in outcomes if o.status == "success"], shares)
 
 
 def abused_pairs(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
-    """How often each word gave way to which, over successes; a word's case is set aside."""
+    """Count how often each word was replaced by each other word, over successes; a word's case is ignored."""
     return Counter((e.before.lower(), e.after) for o in outcomes if o.status == "success" for e in o.edits)
 
 
 def abused_words(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """How many successes changed each word, whatever to; a word's case is set aside."""
+    """Count the successes in which each word was changed; a word's case is ignored."""
     return Counter(
         word for o in outcomes if o.status == "success" for word in {e.before.lower() for e in o.edits} - {""}
     )
@@ -277,17 +277,17 @@ _APART = (
 
 
 class Totals:
-    """A summary under way: `add` each outcome, then read `summary()`, at any time."""
+    """A summary in progress: `add` each outcome, then call `summary()` at any time."""
 
     def __init__(self, outcomes: Iterable[Outcome] = (), labels: Sequence[str] = ()) -> None:
         from malaprop.core.victim import NO_LABEL, REJECTED  # here: it loads numpy, which --help must not
 
         self.named = len(
             [name for name in labels if name not in (NO_LABEL, REJECTED)]
-        )  # which a guess could be; 0: not known
+        )  # labels that a guess can name; 0: not known
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
-        self.rejected: Counter[str] = Counter()  # by status: originals (skipped), and strongest attempts (failed)
+        self.rejected: Counter[str] = Counter()  # by status: skipped for originals, failed for strongest attempts
         self.apart: Counter[str] = Counter()  # by the reasons that are counted beside the rates
         self.by: Counter[str] = Counter()  # successes by the recipe that broke the text, where several were tried
         self.truths: Counter[int] = Counter()

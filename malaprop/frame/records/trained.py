@@ -1,4 +1,4 @@
-"""The record of training: each model with its figures, or why there is none."""
+"""The record of training: each model with its figures, or the reason why it could not be trained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "trained.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedModel:
-    """A model in its folder, which is named below the record's, or where it lies in the cache."""
+    """A trained model; `folder` is its place, below the record's folder or in the cache."""
 
     name: str
     data: str
@@ -22,7 +22,7 @@ class TrainedModel:
     rates: dict[str, Rate] = field(default_factory=dict)  # figures that are shares of a count
     about: str = ""
     hardened: str = ""  # by which defence
-    samples: tuple[str, ...] = ()  # sentences that it makes
+    samples: tuple[str, ...] = ()  # sentences that it generates
     number: int = 0  # in the paper's table of 63 models
     reason: str = ""  # why it could not be trained
 

@@ -1,4 +1,4 @@
-"""Reports made from records alone: one HTML file, or a table in the terminal."""
+"""Reports from records alone: one HTML file, or a table in the terminal."""
 
 from malaprop.core.catalogue import offer
 

@@ -1,4 +1,4 @@
-"""Two sets of runs on the same texts, before and after: which texts newly hold under attack, and which newly break."""
+"""A comparison of two sets of runs on the same texts: which texts newly hold under attack, and which newly break."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunPair:
-    """One attack before and now, with the outcomes of the texts that both have."""
+    """One attack's runs before and now, with the outcomes of the texts that both have."""
 
     before: RunEntry
     now: RunEntry
@@ -33,30 +33,30 @@ class RunPair:
 
     @property
     def won(self) -> list[Outcome]:
-        """The outcomes before of the texts that newly hold."""
+        """The earlier outcomes of the texts that newly hold."""
         return [old for old, new in self.texts if mark(old) != "held" and mark(new) == "held"]
 
     @property
     def lost(self) -> list[Outcome]:
-        """The outcomes now of the texts that newly break."""
+        """The present outcomes of the texts that newly break."""
         return [new for old, new in self.texts if mark(old) == "held" and mark(new) != "held"]
 
     def mark_side(self, side: int) -> MarkedRun:
-        """The texts of one side (0 before, 1 now) under the victim's name now."""
+        """Return the marks of one side (0 before, 1 now), both under the victim's present name."""
         marks = {pair[1].id: mark(pair[side]) for pair in self.texts}
         return MarkedRun(victim=self.now.victim, attack=self.now.attack, marks=marks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """Runs by pairs, a row of figures for each and for all attacks together, and what has no partner."""
+    """Paired runs, a row of figures for each pair and for all attacks, and notes on runs without a partner."""
 
     pairs: Sequence[RunPair]
     rows: Sequence[CheckRow]
     alone: Sequence[str]
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table's rows."""
+        """Return the cells of the table, row by row."""
         return [
             (
                 row.victim, row.attack, show_rate(row.before), show_rate(row.now), str(row.won), str(row.lost),
@@ -66,7 +66,7 @@ class Comparison:
         ]  # fmt: skip
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """The figures as JSON has them."""
+        """Return the figures of each row as plain values for JSON."""
         return [
             {
                 "victim": row.victim,
@@ -82,21 +82,21 @@ class Comparison:
         ]
 
     def terminal(self) -> str:
-        """The table, and what has no partner; one victim's name is above the table, not in every row."""
+        """Return the table and the runs without a partner as text; a single victim goes into the title."""
         victims = {row.victim for row in self.rows}
         skip = 1 if len(victims) == 1 else 0
         title = ", ".join(["Before and now, on the same texts", *(victims if skip else ())])
         return "\n".join([lines_of(title, NAMES[skip:], [row[skip:] for row in self.cells()]), *self.alone])
 
     def body(self) -> Markup:
-        """The part of the page: the table, then the texts of each attack."""
+        """Return the card of the page: the table, then the texts of each attack."""
         texts = (part for pair in self.pairs for part in _show_texts(pair))
         inner = (table("Accuracy under attack", NAMES, self.cells()), *texts, bullets("Without a partner", self.alone))
         return card("comparison", "Before and now", _LEAD, *inner)
 
 
 def compare_runs(before: Sequence[Any], now: Sequence[Any]) -> Comparison:
-    """The runs of two reports by pairs: of the same attack, and of the same victim where a side has several.
+    """Pair the runs of two reports by attack, and by victim too if a side has several, and compare them.
 
     A text is in a pair if both sides have its id with the same words, and neither ended in an error.
     """
@@ -125,7 +125,7 @@ def compare_runs(before: Sequence[Any], now: Sequence[Any]) -> Comparison:
 
 
 def _name(entry: RunEntry, several: bool) -> tuple[str, ...]:
-    """What a run and its partner share; a hardened model has another name, so one victim is paired with one."""
+    """Return the key by which runs are paired: without the victim if there is only one, as hardening renames it."""
     return (entry.victim, entry.attack) if several else (entry.attack,)
 
 
@@ -136,12 +136,12 @@ def _match(old: Sequence[Outcome], new: Sequence[Outcome]) -> list[tuple[Outcome
 
 
 def _chance(row: CheckRow) -> float:
-    """The exact two-sided McNemar test."""
+    """Return the p-value of the exact two-sided McNemar test."""
     return min(1.0, 2 * min(sign_test(row.lost, row.won), sign_test(row.won, row.lost)))
 
 
 def _show_texts(pair: RunPair) -> Iterator[Markup]:
-    """The texts that changed sides under one attack, folded."""
+    """Yield folded lists of the texts that newly hold or newly break under one attack."""
     who = f"{pair.now.victim}, {pair.now.attack}"
     for outcomes, what in ((pair.won, "newly hold; shown as they broke before"), (pair.lost, "newly break")):
         if not outcomes:
@@ -153,7 +153,7 @@ def _show_texts(pair: RunPair) -> Iterator[Markup]:
 
 
 def _show(outcome: Outcome) -> Markup:
-    """A text with its changes marked; one that was wrong without an attack says so."""
+    """Return a text with its changes marked; a text that was wrong without an attack carries a note."""
     if outcome.status == "skipped":
         return join(outcome.original.text, tag("span", "wrong without an attack", class_="reason"))
     marks = {"same": None, "old": "del", "new": "ins"}

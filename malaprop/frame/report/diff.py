@@ -1,4 +1,4 @@
-"""Where an adversarial text differs from its original, word by word."""
+"""The differences between an original and its adversarial text, word by word."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from malaprop.frame.records import Edit, Outcome
 Kind = Literal["same", "old", "new"]
 _TOKEN = re.compile(r"\s+|[^\W_][\w'’-]*|.", re.DOTALL)  # noqa: RUF001
 _UNSEEN = ("Cc", "Cf")  # Unicode's categories: backspaces, characters of no width, changes of direction
-PAIRS = 200_000  # equal words on both sides; the comparison can take the square of that
+PAIRS = (
+    200_000  # pairs of equal words above which texts are not compared word by word: the time can grow with their square
+)
 
 
 def show_unseen(text: str) -> str:
-    """The text with control and format characters by their numbers, so that a change that nobody sees can be read."""
+    """Return the text with control and format characters as [U+XXXX], so that invisible changes show."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"[U+{ord(c):04X}]" if unicodedata.category(c) in _UNSEEN and c not in "\t\n" else c for c in text)
@@ -30,7 +32,7 @@ def show_unseen(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Characters start to end of the field with this number give way to `text`."""
+    """A replacement: characters start to end of the field with this number become `text`."""
 
     field: int
     start: int
@@ -39,7 +41,7 @@ class Patch:
 
 
 def patches(outcome: Outcome) -> list[Patch]:
-    """What turns the original into the adversarial text: from the edits where they explain it, else word by word."""
+    """Return the patches that turn the original into the adversarial text: from the edits, or else by a diff."""
     if outcome.adversarial is None:
         return []
     old, new = outcome.original.fields, outcome.adversarial.fields
@@ -61,7 +63,7 @@ def _from_edits(old: Mapping[str, str], new: Mapping[str, str], edits: Iterable[
 
 
 def _changes(origin: Text, now: Text) -> Iterator[Patch]:
-    """Part by part, gaps too: a deleted word takes a space along."""
+    """Yield a patch for each part, word or gap, that differs; a deleted word takes a space along."""
     field = at = 0
     for part, fresh in zip(origin.joined(), now.joined(), strict=True):
         for number, (a, b) in enumerate(zip(part.split(BREAK), fresh.split(BREAK), strict=True)):
@@ -73,7 +75,7 @@ def _changes(origin: Text, now: Text) -> Iterator[Patch]:
 
 
 def _tight(patch: Patch, old: str) -> Patch:
-    """A word set beside one that stays marks the new word alone."""
+    """Narrow a patch that adds a word beside the old one to the new word alone."""
     if old and patch.text.endswith(f" {old}"):
         return Patch(patch.field, patch.start, patch.start, patch.text[: -len(old)])
     if old and patch.text.startswith(f"{old} "):
@@ -103,7 +105,7 @@ def _by_words(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Patch]
 
 
 def _differences(a: list[str], b: list[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Where a[i:j] gives way to b[k:m]. Texts that repeat themselves without end are one difference, to stay quick."""
+    """Yield (i, j, k, m) where a[i:j] became b[k:m]. Very repetitive texts are one difference, to stay quick."""
     least = min(len(a), len(b))
     head = next((n for n in range(least) if a[n] != b[n]), least)
     tail = next((n for n in range(least - head) if a[-1 - n] != b[-1 - n]), least - head)
@@ -119,14 +121,14 @@ def _differences(a: list[str], b: list[str]) -> Iterator[tuple[int, int, int, in
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of text that stayed, went or came."""
+    """A run of text that was kept ("same"), deleted ("old") or added ("new")."""
 
     kind: Kind
     text: str
 
 
 def mark_changes(outcome: Outcome) -> dict[str, list[Piece]]:
-    """Each field as pieces: same and old give the original, same and new the adversarial text."""
+    """Return each field as pieces: same and old join to the original, same and new to the adversarial text."""
     found = patches(outcome)
     return {
         name: list(_pieces(text, [p for p in found if p.field == number]))

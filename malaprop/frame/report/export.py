@@ -1,4 +1,4 @@
-"""Exports: adversarial texts as a folder that the `datasets` library loads, and a section for a model's card."""
+"""Exports of adversarial texts as a folder that the `datasets` library loads, and of a section for a model card."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ deceive a model, and nobody has read them.
 
 
 def write_export(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -> Path:
-    """A folder with one file of texts and a card; every success of every run, in their order."""
+    """Write a folder with every success of every run in one file, and a card; raise if it is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RecordError(f"{folder} holds something already; give a folder that is new or empty")
     rows = list(_rows(runs))
@@ -77,7 +77,7 @@ def _name(run: Run, label: int) -> str:
 
 
 def model_card(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> str:
-    """A section in Markdown: how robust the models are, on what, and how that was found."""
+    """Return a section in Markdown: how robust the models are, on what data, and how that was measured."""
     names = ("Model", "Attack", "Texts", "Accuracy", "Accuracy under attack", "Attack success rate", "Queries (median)")
     found = entries(runs)
     lines = ["## Robustness", "", row_of_markdown(names), row_of_markdown(["---"] * len(names))]
@@ -86,14 +86,14 @@ def model_card(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> str:
     if first is not None:
         data = ", ".join(dict.fromkeys(f"{e.run.data}{f' ({e.run.split})' if e.run.split else ''}" for e in found))
         seeds = ", ".join(dict.fromkeys(str(e.run.seed) for e in found))
-        made = f"malaprop {first.versions.get('malaprop', '')}, {first.started[:10]}"
-        lines += ["", f"Texts: {plain_markdown(data)}; seed {seeds}; {made}. {_READ}"]
+        by = f"malaprop {first.versions.get('malaprop', '')}, {first.started[:10]}"
+        lines += ["", f"Texts: {plain_markdown(data)}; seed {seeds}; {by}. {_READ}"]
     return "\n".join(lines) + "\n"
 
 
 def _cells(entry: RunEntry) -> tuple[str, ...]:
     summary = entry.summary
     texts = f"{len(entry.outcomes):,}" + (f" of {entry.run.n:,}" if entry.missing else "")
-    asked = "-" if summary.asked.median is None else f"{summary.asked.median:,.0f}"
+    queries = "-" if summary.asked.median is None else f"{summary.asked.median:,.0f}"
     rates = (summary.clean, summary.under_attack, summary.success)
-    return entry.victim, entry.attack, texts, *map(str, rates), asked
+    return entry.victim, entry.attack, texts, *map(str, rates), queries

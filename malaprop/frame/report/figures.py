@@ -18,7 +18,7 @@ POINTS = 160  # a step curve of more is thinned; the eye sees no difference at t
 
 
 def figure(kind: str, name: str, about: str, size: tuple[float, float], *parts: Child, style: str = "") -> Markup:
-    """An SVG with a name and a description for those who cannot see it; `size` is that of its box."""
+    """Return an SVG of width and height `size`, with a name and a description for screen readers."""
     return tag(
         "svg",
         tag("title", name),
@@ -33,7 +33,7 @@ def figure(kind: str, name: str, about: str, size: tuple[float, float], *parts: 
 
 
 def shares(left: float, wide: float, top: float, bottom: float, *, edges: bool = False) -> list[Markup]:
-    """Lines down from 0 to 100% with their labels; those at the `edges` lean inwards."""
+    """Return vertical grid lines from 0 to 100% with labels; with `edges`, the outer labels are aligned inwards."""
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = f"{left + share * wide:.1f}"
@@ -44,7 +44,7 @@ def shares(left: float, wide: float, top: float, bottom: float, *, edges: bool =
 
 
 def stroke(color: int) -> tuple[str, str]:
-    """The colour and the dashes of the line with this number: the dashes differ too, for those who see no colours."""
+    """Return the colour and dashes of a line; dashes differ too, for readers who cannot tell the colours apart."""
     return f"var(--c{color % COLORS})", DASHES[(color + color // COLORS) % len(DASHES)]
 
 
@@ -53,7 +53,7 @@ def percent(share: float) -> str:
 
 
 def compact(number: float) -> str:
-    """A count in few characters: 950, 1.2k, 3M."""
+    """Return a count in few characters: 950, 1.2k, 3M."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{mark}"
@@ -62,7 +62,7 @@ def compact(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A falling step curve that begins at the height of `start`; it is drawn up to `end`."""
+    """A falling step curve that begins at height `start` and is shapes up to `end`."""
 
     name: str
     color: int
@@ -73,7 +73,7 @@ class StepLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """The horizontal axis: from `low` to `high`, by ratio if `log`."""
+    """The horizontal axis from `low` to `high`, logarithmic if `log`."""
 
     label: str
     low: float
@@ -138,7 +138,7 @@ def _steps(line: StepLine, axis: Axis) -> Markup:
 
 
 def line_chart(name: str, lines: Sequence[StepLine], axis: Axis) -> Markup:
-    """Accuracy, from 0 to 100%, against what the attack may spend."""
+    """Return a chart of accuracy, from 0 to 100%, against the attack's limit on the axis."""
     ends = (
         f"{line.name} ends at {percent(line.points[-1].accuracy.value if line.points else line.start)}"
         for line in lines
@@ -148,7 +148,7 @@ def line_chart(name: str, lines: Sequence[StepLine], axis: Axis) -> Markup:
 
 
 class Mark(NamedTuple):
-    """A value with its interval at a place of the axis."""
+    """A value with its interval, at a position on the axis."""
 
     at: float
     value: float
@@ -169,9 +169,9 @@ Curve = tuple[str, int, Sequence[Mark]]  # name, colour, points
 def rate_chart(
     name: str, what: str, curves: Sequence[Curve], axis: Axis, levels: Sequence[tuple[int, float]] = ()
 ) -> Markup:
-    """Values from 0 to 100% at a few places of the axis: joined by straight lines, with their intervals.
+    """Return a chart of values from 0 to 100% at a few positions, joined by straight lines, with intervals.
 
-    `levels` are lines across, each a colour and a height, to compare with.
+    `levels` are horizontal lines for reference, each a colour and a height.
     """
     curves = [curve for curve in curves if curve[2]]
     ends = (
@@ -179,12 +179,12 @@ def rate_chart(
     )
     about = f"{what} against {axis.label.lower()}: " + ", ".join(ends)
     across = (_line(color, f"M{LEFT} {_height(at):.1f}H{WIDTH - RIGHT}") for color, at in levels)
-    shift = 4 if len(curves) > 1 else 0  # so that intervals of one place stand side by side
-    drawn = (
+    shift = 4 if len(curves) > 1 else 0  # so that intervals at one position are side by side
+    shapes = (
         _join(called, color, points, axis, shift * (number - (len(curves) - 1) / 2))
         for number, (called, color, points) in enumerate(curves)
     )
-    return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *across, *drawn)
+    return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *across, *shapes)
 
 
 def _line(color: int, path: str, title: str = "") -> Markup:
@@ -203,12 +203,12 @@ def _join(name: str, color: int, points: Sequence[Mark], axis: Axis, shift: floa
 
 
 def legend_mark(color: int) -> Markup:
-    """A piece of the line of this number, as a key shows it."""
+    """Return a short piece of a line, for a legend."""
     return _line(color, "M1 6H27")
 
 
 def legend(names: Sequence[tuple[str, int]]) -> Markup:
-    """A key of lines, as a list."""
+    """Return a legend of lines, as a list."""
     items = []
     for name, color in names:
         mark = legend_mark(color)
@@ -218,7 +218,7 @@ def legend(names: Sequence[tuple[str, int]]) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rate as a bar with its interval as a whisker; `color` None is the neutral of a reference."""
+    """A rate shapes as a bar with its interval as a whisker; `color` None is a neutral grey, for a reference."""
 
     name: str
     rate: Rate
@@ -226,7 +226,7 @@ class Bar:
 
 
 def interval_bars(name: str, bars: Sequence[Bar]) -> Markup:
-    """Rates from 0 to 100%, one under the other."""
+    """Return a chart of rates from 0 to 100% as bars, one under the other."""
     row, right = 44, 8
     height, wide = row * len(bars) + 22, WIDTH - right
     parts = shares(0, wide, 4, height - 18, edges=True)
@@ -259,7 +259,7 @@ def clip(text: str, length: int) -> str:
 
 
 def word_bars(name: str, words: Sequence[tuple[str, int, Sequence[str]]]) -> Markup:
-    """How often each word was abused, and what came in its place most often."""
+    """Return a chart of how often each word was changed, with its most frequent replacements."""
     row, label, wide, right = 27, 128, 150, 292
     most = max((count for _, count, _ in words), default=1)
     parts = []

@@ -1,4 +1,4 @@
-"""Figures of attention and states: tables of shades, word by word, and lines over powers of two; plain SVG files."""
+"""Figures of attention and hidden states as plain SVG: tables of shaded cells, and log-log line charts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ svg.map .c2 { stroke: var(--c2, #14866b); } svg.map .c3 { stroke: var(--c3, #994
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShadeTable:
-    """Values from 0 up; a shade is the share of its row's largest, or with `whole` of the largest of all."""
+    """A table of values from 0 up, each shaded relative to its row's maximum, or with `whole` to the table's."""
 
     title: str
     rows: Sequence[str]
@@ -59,7 +59,7 @@ def _svg(name: str, about: str, width: float, height: float, *children: Markup) 
 
 
 def tables(name: str, about: str, shown: Sequence[Sequence[ShadeTable]]) -> Markup:
-    """Lines of tables, as one figure."""
+    """Return one figure of tables: each inner sequence is a row of tables side by side."""
     parts, top, width = [], 0, 0
     for line in shown:
         left = 0
@@ -102,7 +102,7 @@ _WIDE, _HIGH, _AT, _DOWN = 520, 300, 64, 44
 
 
 def loglog(name: str, across: str, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> Markup:
-    """Lines over logarithms of both axes, each named at its end; points that are not above 0 are left out."""
+    """Return a line chart with logarithmic axes, each line named at its end; values not above 0 are left out."""
     kept = [(called, [(x, y) for x, y in points if x > 0 and y > 0]) for called, points in lines]
     every = [point for _, points in kept for point in points]
     if not every:

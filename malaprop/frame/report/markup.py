@@ -1,4 +1,4 @@
-"""HTML and SVG built from values: what is not markup already is escaped, so text from outside stays text."""
+"""HTML and SVG elements, the shared CSS, and small pages; text that is not `Markup` yet is escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EMPTY = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
 class Markup(str):
-    """A string that is HTML already."""
+    """A string of HTML that needs no escaping."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ def join(*children: Child) -> Markup:
 
 
 def tag(name: str, *children: Child, **attributes: Child | bool) -> Markup:
-    """An element; an attribute's trailing underscore goes, others become hyphens; None and False leave it out."""
+    """Return an element; in attribute names a trailing underscore is dropped and others become hyphens."""
     given = (
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(value)}"')
         for key, value in attributes.items()
@@ -51,7 +51,7 @@ def style() -> str:
 
 
 def stand_alone(title: str, css: str, *body: Child) -> str:
-    """A small page that needs nothing else and runs nothing."""
+    """Return a small page that loads no other file and runs no script."""
     head = join(
         Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
         tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, made of the runs and records found below folders."""
+"""The report: one self-contained HTML file, made of the runs and records found below folders."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Runs = Sequence[tuple[Run, Sequence[Outcome]]]
 
 
 class Contents(NamedTuple):
-    """What lies below folders; `faults` says of what cannot be read which it is, and why."""
+    """The runs and records below folders; each of `faults` names a file that cannot be read, and why."""
 
     runs: Runs
     records: Sequence[Any]
@@ -45,9 +45,9 @@ class Contents(NamedTuple):
 
 
 def write_report(folders: Iterable[Path], out: Path, title: str = "", *, against: Path | None = None) -> Path:
-    """The report on every run and record at or below the folders, written whole or not at all.
+    """Write the report on every run and record at or below the folders, whole or not at all.
 
-    `against` is a folder of runs that these are compared with, text by text.
+    `against` is a folder of earlier runs to compare with, text by text.
     """
     found = gather(folders)
     first = None if against is None else compare_runs(gather([against]).runs, found.runs).body()
@@ -63,32 +63,32 @@ def write_page(
     title: str = "",
     first: Markup | None = None,
 ) -> Path:
-    """The report on these, written whole or not at all; `first` stands above all else."""
+    """Write the report on these runs and records, whole or not at all; `first` is put at its top."""
     return write_whole(out, render(runs, title, records=records, faults=faults, first=first))
 
 
 def gather(folders: Iterable[Path]) -> Contents:
-    """The runs and the records at or below the folders; what is broken hides none of the others."""
-    asked, faults = [Path(folder) for folder in folders], list[RecordError]()
+    """Return the runs and records at or below the folders, and the faults of files that cannot be read."""
+    places, faults = [Path(folder) for folder in folders], list[RecordError]()
     runs = []
-    for folder in find_runs(asked):
+    for folder in find_runs(places):
         try:
             runs.append((Run.read(folder), outcomes_of(folder)))
         except RecordError as error:
             faults.append(error)
-    records = [found.record for found in find(asked, broken=faults.append)]
+    records = [found.record for found in find(places, broken=faults.append)]
     if runs or records:
         return Contents(runs, records, [plain(fault) for fault in faults])
     if faults:
         raise faults[0]
-    named = ", ".join(map(str, asked)) or "no folder"
+    named = ", ".join(map(str, places)) or "no folder"
     raise RecordError(f"no run and no record below {named}; give a folder that a run wrote")
 
 
 def sections(records: Iterable[Any]) -> list[tuple[Section, list[Any]]]:
-    """The records of each kind with the section that shows them, in the order of the page.
+    """Return each kind's section with the records it shows, in the order of the page.
 
-    What is a part of another record is shown there alone.
+    A record that is part of another one is shown only there.
     """
     records = list(records)
     inner = [part for record in records for part in record.parts()]
@@ -108,10 +108,9 @@ def render(
     faults: Sequence[str] = (),
     first: Markup | None = None,
 ) -> str:
-    """The whole page, with `first` above all else.
+    """Return the whole page, with `first` at its top.
 
-    `faults` are named on it. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says
-    so.
+    The page lists `faults`. `limit` bounds the bytes of the examples; beyond it the page shows a sample and says so.
     """
     if not runs and not records:
         raise RecordError("a report needs at least one run or record, got none")
@@ -146,14 +145,14 @@ def render(
 
 
 def _left_out(faults: Sequence[str]) -> Markup:
-    """What could not be read, and why; nothing where all could."""
+    """Return a card that lists what could not be read, and why; empty if everything could."""
     if not faults:
         return Markup("")
     return card("left-out", "Left out", "These could not be read, and no figure counts them.", bullets("", faults))
 
 
 def _headline(parts: Sequence[tuple[Section, list[Any]]], own: Markup | None) -> Markup | None:
-    """What the first section with something to say says; the runs speak at their rank."""
+    """Return the first headline in page order, from a section or (`own`) from the runs; None if there is none."""
     above = (section.headline(held) for section, held in parts if section.rank < RUNS)
     below = (section.headline(held) for section, held in parts if section.rank >= RUNS)
     return next((said for said in (*above, own, *below) if said), None)
@@ -164,12 +163,12 @@ def _template(name: str) -> str:
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
-    """Each {{name}} by its value, in one pass: a value that looks like a slot stays as it is."""
+    """Replace each {{name}} by its value, in one pass: a value that looks like a slot stays as it is."""
     return _SLOT.sub(lambda found: values[found[1]], template)
 
 
 def _policy(script: str) -> str:
-    """Return the page's Content-Security-Policy: it loads nothing, and runs our script alone, by its hash."""
+    """Return the page's Content-Security-Policy: it loads nothing, and runs only our script, by its hash."""
     digest = b64encode(sha256(script.encode()).digest()).decode()
     allowed = (f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'", "img-src data:")
     return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))

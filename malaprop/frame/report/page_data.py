@@ -1,4 +1,4 @@
-"""The examples as data for the page's table: texts once, edits as offsets, safe inside a script element."""
+"""The examples as JSON for the page's table: each text once, edits as offsets, safe inside a script element."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from malaprop.frame.records import STATUSES, Outcome
 from malaprop.frame.report.diff import patches, show_unseen
 from malaprop.frame.report.run_entries import RunEntry
 
-LIMIT = 4_500_000  # bytes of examples, which leaves half a megabyte of the promised five for the rest
+LIMIT = 4_500_000  # bytes of examples: of the promised 5 MB, half a megabyte remains for the rest of the page
 _FIRST = {"success": 0, "error": 1, "failed": 2, "skipped": 3}
-# No `<` or `&`: nothing ends the element or opens a comment. The rest is what old parsers or UTF-8 stumble over.
+# `<` and `&` could end the element or open a comment; old parsers or UTF-8 cannot carry the others.
 _UNSAFE = re.compile("[<>&\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """JSON for the page, and how many of the examples it holds."""
+    """JSON for the page, the number of examples it holds (`shown`), and the number there are (`total`)."""
 
     json: str
     shown: int
@@ -30,7 +30,7 @@ class Payload:
 
 
 def dump(value: Any) -> str:
-    """JSON that may stand inside a script element."""
+    """Return the value as JSON that is safe inside a script element."""
     line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
@@ -61,19 +61,19 @@ def _row(run: int, text: int, outcome: Outcome) -> list[Any]:
 
 
 def _order(found: Sequence[RunEntry]) -> Iterator[tuple[int, Outcome]]:
-    """Successes of all runs first, then errors, failures, skipped; within each the runs take turns."""
+    """Yield (run, outcome): successes, then errors, failures, skipped; within each status the runs alternate."""
     for status in sorted(_FIRST, key=lambda name: _FIRST[name]):
         lines = [_of_status(run, entry.outcomes, status) for run, entry in enumerate(found)]
         yield from ((run, outcome) for _, run, outcome in merge(*lines, key=lambda place: place[:2]))
 
 
 def _of_status(run: int, outcomes: Sequence[Outcome], status: str) -> Iterator[tuple[int, int, Outcome]]:
-    """A run's outcomes of one status as (place, run, outcome); gone through lazily, for there may be very many."""
+    """Yield a run's outcomes of one status as (place, run, outcome), lazily, for there may be very many."""
     yield from ((at, run, outcome) for at, outcome in enumerate(outcomes) if outcome.status == status)
 
 
 def payload(found: Sequence[RunEntry], limit: int = LIMIT) -> Payload:
-    """As many examples as fit in `limit` bytes, in the order above; one that does not fit is passed over."""
+    """Return as many examples as fit in `limit` bytes, in the order of `_order`; one too large is left out."""
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
     texts: list[str] = []
     rows: list[str] = []

@@ -1,4 +1,4 @@
-"""Rates as dots with their intervals, several to a line: one line a name, from 0 to 100%."""
+"""A chart of rates as dots with their intervals from 0 to 100%: a line for each name, with several dots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RateDot(NamedTuple):
 
 
 def dots(name: str, lines: Sequence[tuple[str, Sequence[RateDot]]]) -> Markup:
-    """The figure. Dots of a line lie one under the other, so that intervals stay apart."""
+    """Return the chart. The dots of one line are placed one under the other, so that intervals stay apart."""
     heights = [_ROW + _STEP * len(found) for _, found in lines]
     bottom = _TOP + sum(heights)
     parts = shares(_SIDE, WIDTH - _SIDE - 16, _TOP, bottom)
@@ -38,7 +38,7 @@ def dots(name: str, lines: Sequence[tuple[str, Sequence[RateDot]]]) -> Markup:
 
 
 def key(kinds: Sequence[str]) -> Markup:
-    """Which shape is what."""
+    """Return a legend of the shapes."""
     items = []
     for number, kind in enumerate(kinds):
         mark = tag("svg", shape(number, 8, 6, 4), viewBox="0 0 16 12", width=16, height=12, aria_hidden="true")
@@ -47,7 +47,7 @@ def key(kinds: Sequence[str]) -> Markup:
 
 
 def shape(number: int, x: float, y: float, size: float) -> Markup:
-    """The mark with this number, in its colour."""
+    """Return the shape with this number, in its colour."""
     paint = f"fill:{stroke(number)[0]};stroke:none"
     kind = SHAPES[number % len(SHAPES)]
     if kind == "circle":

@@ -1,4 +1,4 @@
-"""Runs side by side: told apart by name, given a colour, grouped by victim."""
+"""Runs as a report shows them: with distinct names and colours, and grouped by victim."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from malaprop.frame.records import Outcome, Run, Summary
 
-COLORS = 8  # lines beyond that repeat the colours with other dashes
+COLORS = 8  # further lines repeat the colours with other dashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunEntry:
-    """One run as the report names it."""
+    """One run with its summary, and the names and the colour that the report gives it."""
 
     run: Run
     outcomes: Sequence[Outcome]
@@ -24,12 +24,12 @@ class RunEntry:
 
     @property
     def missing(self) -> int:
-        """How many examples the run still owes."""
+        """The number of examples that the run has not finished."""
         return max(0, self.run.n - len(self.outcomes))
 
 
 def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
-    """The runs under names that differ: with the data where there are several, with seed or budget if needed."""
+    """Return the runs under distinct names, with the data if there are several, and the seed or budget if needed."""
     many_data = len({run.data for run, _ in runs}) > 1
     victims = [f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs]
     attacks = _distinct(victims, [run for run, _ in runs])
@@ -59,8 +59,10 @@ def _distinct(victims: Sequence[str], runs: Sequence[Run]) -> list[str]:
     names = [run.recipe for run in runs]
     for detail in (_seed, _budget):
         counts = Counter(zip(victims, names, strict=True))
-        told = {name for (_, name), count in counts.items() if count > 1}
-        varied = {name for name in told if len({detail(r) for r, n in zip(runs, names, strict=True) if n == name}) > 1}
+        repeated = {name for (_, name), count in counts.items() if count > 1}
+        varied = {
+            name for name in repeated if len({detail(r) for r, n in zip(runs, names, strict=True) if n == name}) > 1
+        }
         names = [f"{name}, {detail(run)}" if name in varied else name for name, run in zip(names, runs, strict=True)]
     seen: Counter[tuple[str, str]] = Counter()
     out = []
@@ -78,24 +80,24 @@ def by_victim(found: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
 
 
 def describe_draws(found: Iterable[RunEntry]) -> str:
-    """How many rows of what data were attacked; empty where that is not known."""
+    """Return how many rows of which data were attacked, as text; empty if that is not known."""
     said = ((e.run.data, e.run.describe_draw()) for e in found)
     return "; ".join(dict.fromkeys(f"{data}: {draw}" for data, draw in said if draw))
 
 
 def describe_stop(found: Iterable[RunEntry]) -> str:
-    """How a spending limit ended these runs, by the one that got least far; empty where none did."""
+    """Return how a spending limit ended the run that got least far, as text; empty if no run was stopped."""
     stopped = [e for e in found if e.summary.stopped]
     return min(stopped, key=lambda e: len(e.outcomes)).summary.stopped if stopped else ""
 
 
 def strongest(found: Iterable[RunEntry]) -> RunEntry | None:
-    """The attack that broke the largest share of what the victim got right; None where nothing was attacked."""
+    """Return the run with the highest attack success rate; None if no text was attacked."""
     attacked = [e for e in found if e.summary.success.shown]
     return max(attacked, key=lambda e: e.summary.success.value, default=None)
 
 
 def cheapest(found: Iterable[RunEntry]) -> RunEntry | None:
-    """The lowest median of queries among attacks that break more than half; None where none does."""
+    """Return the run with the fewest median queries among attacks that break more than half; None without any."""
     able = [e for e in found if e.summary.success.shown and e.summary.success.value > 0.5]
     return min(able, key=lambda e: e.summary.asked.median or 0.0, default=None)

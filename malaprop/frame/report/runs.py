@@ -1,4 +1,4 @@
-"""What the page says of runs, without its script: header, matrix, a card for each victim, errors, settings."""
+"""The parts of the page on runs that need no script: header, matrix, a card for each victim, errors, settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_MATRIX = "These runs are on translations, which are neither right nor wrong;
 
 
 def whole(rate: Rate) -> str:
-    """A rate in round percent, kept from saying 0% or 100% where that is not the case."""
+    """Return a rate in round percent, but with a decimal if rounding would wrongly show 0% or 100%."""
     if not rate.shown:
         return DASH if rate.total else "n/a"
     shown = percent(rate.value)
@@ -45,7 +45,7 @@ def whole(rate: Rate) -> str:
 
 
 def headline(found: Sequence[RunEntry]) -> Markup | None:
-    """The strongest attack in one sentence; None where there is no run with labels."""
+    """Return one sentence on the strongest attack; None if there is no run with labels."""
     found = _choose_labelled(found)
     if not found:
         return None
@@ -83,7 +83,7 @@ def _victims(found: Sequence[RunEntry]) -> str:
 
 
 def header(found: Sequence[RunEntry]) -> Markup:
-    """What was audited, when, and with what."""
+    """Return the list of facts on the runs: victims, attacks, data, seed, date and versions."""
     dates = sorted({e.run.started[:10] for e in found} - {""})
     versions = dict.fromkeys(f"{name} {value}" for e in found for name, value in e.run.versions.items())
     counts = sorted({len(e.outcomes) for e in found})
@@ -119,12 +119,12 @@ def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
 
 
 def _choose_labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
-    """Runs whose answers are right or wrong, which translations are not."""
+    """Return the runs whose answers are right or wrong, that is all but attacks on translation."""
     return [entry for entry in found if not is_translation(entry.run)]
 
 
 def matrix(found: Sequence[RunEntry]) -> Markup:
-    """Victims as rows, attacks as columns, accuracy under attack in each cell."""
+    """Return a table with victims as rows, attacks as columns, and accuracy under attack in each cell."""
     found = _choose_labelled(found)
     lead = _MATRIX if found else _NO_MATRIX
     body = (tag("h2", "Accuracy under attack", id="matrix"), tag("p", lead), _matrix(found) if found else None)
@@ -216,7 +216,7 @@ def _curves(group: Sequence[RunEntry]) -> Markup:
 
 
 def _measures(group: Sequence[RunEntry]) -> list[str]:
-    """What was measured of successes besides, under any of these attacks."""
+    """Return the names of further measures of the successes, under any of these attacks."""
     return sorted({name for e in group for name, spread in e.summary.measures.items() if spread.mean is not None})
 
 
@@ -254,7 +254,7 @@ def _table(group: Sequence[RunEntry]) -> Markup:
 
 
 def victims(found: Sequence[RunEntry]) -> Markup:
-    """A card for each victim, folded where there are many."""
+    """Return a card for each victim, folded if there are many."""
     cards = []
     groups = by_victim(_choose_labelled(found))
     for place, (victim, group) in enumerate(groups.items()):
@@ -267,7 +267,7 @@ def victims(found: Sequence[RunEntry]) -> Markup:
 
 
 def errors(found: Sequence[RunEntry]) -> Markup:
-    """What makes figures doubtful, and examples that could not be attacked; nothing where there is neither."""
+    """Return the cards of warnings and of examples that could not be attacked; empty if there are neither."""
     return join(_warnings(found), _errors(found))
 
 
@@ -292,7 +292,7 @@ def _errors(found: Sequence[RunEntry]) -> Markup:
 
 
 def settings(found: Sequence[RunEntry]) -> Markup:
-    """The resolved settings of each run, folded away."""
+    """Return the resolved settings of each run, folded."""
     items = []
     for e in found:
         run = e.run

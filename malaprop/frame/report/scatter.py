@@ -1,4 +1,4 @@
-"""Points in a plane, as inline SVG."""
+"""Scatter plots as inline SVG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 44
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A group of points with one look; names are shown when pointed at."""
+    """A group of points of one colour; `names` are shown when the pointer is over a point."""
 
     name: str
     color: int
@@ -26,7 +26,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScatterFrame:
-    """What the axes say, and which values they span."""
+    """The labels of the axes, and the ranges of values that they span."""
 
     across: str
     up: str
@@ -39,7 +39,7 @@ class ScatterFrame:
 
     @classmethod
     def around(cls, groups: Sequence[Dots], across: str, up: str, **shown: Callable[[float], str]) -> ScatterFrame:
-        """Just large enough for every point."""
+        """Return a frame just large enough for every point."""
         xs = [x for group in groups for x, _ in group.points] or [0.0, 1.0]
         ys = [y for group in groups for _, y in group.points] or [0.0, 1.0]
         wide, tall = (max(v) - min(v) or 1.0 for v in (xs, ys))
@@ -60,7 +60,7 @@ class ScatterFrame:
 
 
 def scatter(name: str, groups: Sequence[Dots], frame: ScatterFrame, lines: Sequence[float] = ()) -> Markup:
-    """The figure; `lines` are heights at which a line is drawn across."""
+    """Return the scatter plot, with a horizontal line at each height in `lines`."""
     about = "; ".join(f"{group.name}: {len(group.points)} points" for group in groups)
     marks = [mark for group in groups for mark in _marks(group, frame)]
     across = [

@@ -1,4 +1,4 @@
-"""What a kind of record gives to a report: a part of the page, and the same figures for a terminal."""
+"""The section of a report that shows one kind of record: on the page, and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def _silent(_: Sequence[Any]) -> Markup | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One kind of record on the page.
+    """The functions that show one kind of record.
 
-    `rank` is its place: sections below `RUNS` stand above the runs. `body` shows all records of the kind, `terminal`
-    one of them, and the first section with a `headline` leads the page. A page that holds nothing else takes `title`.
+    Sections are sorted by `rank`; those with a rank below `RUNS` come before the runs. `body` shows all records of the
+    kind, `terminal` one of them. The first `headline` leads the page; a page of this section alone has its `title`.
     """
 
     rank: int

@@ -1,4 +1,4 @@
-"""What a run has spent, as a report shows it."""
+"""The report section on what a run has spent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = "The rates above are over attacks that ended; the same command with a hi
 
 
 def rows_of(record: SpendingRecord) -> list[tuple[str, str, str]]:
-    """A row for each thing that is counted."""
+    """Return a table row (name, spent, limit) for each quantity that is counted."""
     limits = record.limits
     rows: list[tuple[str, float, float | None, str]] = [("Queries", record.queries, limits.queries, ",.0f")]
     if limits.counts_tokens or record.tokens_in:
@@ -29,7 +29,7 @@ def rows_of(record: SpendingRecord) -> list[tuple[str, str, str]]:
 
 
 def lead(record: SpendingRecord) -> str:
-    """How it ended, in words."""
+    """Return a sentence on how the run ended."""
     if record.state == "budget":
         return f"Ended by its budget: {record.reached} was reached. {_PART}"
     return f"State: {record.state} ({STATES.get(record.state, 'not known')})."

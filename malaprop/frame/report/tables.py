@@ -1,4 +1,4 @@
-"""Cards, tables and panels as every section has them, and the same tables for a terminal."""
+"""Cards, tables and panels that all sections share, and the same tables as text for a terminal or Markdown."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections.abc import Iterable, Sequence
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.markup import Child, Markup, join, tag
 
-DASH = "–"  # noqa: RUF001 - for nothing
+DASH = "–"  # noqa: RUF001 - for None
 TALL = 24  # rows beyond which a table scrolls in a window of its own
 
 
 def card(place: str, title: str, lead: str, *body: Child, kind: str = "study") -> Markup:
-    """A part of the page with a heading, which `place` names for links."""
+    """Return a part of the page with a heading; `place` is its id for links."""
     start = (tag("h2", title, id=place), tag("p", lead, class_="lead") if lead else None)
     return tag("section", *start, *body, class_=f"card {kind}".rstrip(), aria_labelledby=place)
 
 
 def grid(about: str, names: Sequence[Child], rows: Sequence[Sequence[Child]], kind: str = "plain") -> Markup:
-    """A table whose first column names its rows, in a box that scrolls where it is wider or longer than the page."""
+    """Return a table whose first column names its rows, in a box that scrolls if it is larger than the page."""
     head = tag("tr", *(tag("th", name, scope="col") for name in names))
     body = [tag("tr", tag("th", row[0], scope="row"), *map(_cell, row[1:])) for row in rows]
     return scroll(tag("table", tag("thead", head), tag("tbody", *body), class_=kind), len(rows), about)
@@ -39,86 +39,86 @@ def scroll(inner: Markup, rows: int, about: str) -> Markup:
 def table(
     title: str, names: Sequence[Child], rows: Sequence[Sequence[Child]], note: str = "", kind: str = "plain"
 ) -> Markup:
-    """A table below its title and a note; nothing where it has no row."""
+    """Return a table with a title and a note; empty if it has no rows."""
     if not rows:
         return Markup("")
     return join(tag("h3", title), tag("p", note) if note else None, grid(title, names, rows, kind))
 
 
 def panel(title: str, *body: Child) -> Markup:
-    """A figure with its title, and its key."""
+    """Return a figure with its title and its legend."""
     return tag("figure", tag("figcaption", title), *body, class_="panel")
 
 
 def panels(*figures: Child, kind: str = "panels") -> Markup:
-    """Figures side by side where there is room."""
+    """Return figures that are shown side by side if there is room."""
     return tag("div", *figures, class_=kind)
 
 
 def bullets(title: str, lines: Iterable[Child]) -> Markup:
-    """A list below its title; nothing where it is empty."""
+    """Return a list with a title; empty if it has no items."""
     items = [tag("li", line) for line in lines]
     return join(tag("h3", title) if title else None, tag("ul", *items)) if items else Markup("")
 
 
 def number(value: float | None, form: str = ",.0f") -> str:
-    """A number, or a dash for nothing."""
+    """Return a number as text, or a dash for None."""
     return DASH if value is None else format(value, form)
 
 
 def share(value: float | None, digits: int = 1) -> str:
-    """A share in percent, or a dash for nothing."""
+    """Return a share in percent as text, or a dash for None."""
     return DASH if value is None else f"{100 * value:.{digits}f}%"
 
 
 def brief(value: float | None) -> str:
-    """A number with up to three digits behind the point, for a terminal."""
+    """Return a number with up to three decimals for a terminal, or "none" for None."""
     return "none" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def text_of(value: object) -> str:
-    """What a value says of itself, or a dash for nothing."""
+    """Return a value as text, or a dash for None."""
     return DASH if value is None else str(value)
 
 
 def printable(text: str) -> str:
-    """Text that cannot steer the terminal."""
+    """Return the text with characters that could control the terminal replaced by spaces."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
 def lines_of(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, boxed: bool = True) -> str:
-    """A table for a terminal, as wide as it is: its title, a rule below the names where `boxed`, and a row a line."""
+    """Return a table as text of the terminal's width, with a title, and a rule below the names if `boxed`."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=Text(title) if title else None, box=SIMPLE_HEAD if boxed else None, title_justify="left")
+    shown = Table(title=Text(title) if title else None, box=SIMPLE_HEAD if boxed else None, title_justify="left")
     if not boxed:
-        made.padding = (0, 2, 0, 0)
+        shown.padding = (0, 2, 0, 0)
     for place, name in enumerate(names):
-        made.add_column(Text(printable(name)), justify="right" if boxed and place else "left", overflow="fold")
+        shown.add_column(Text(printable(name)), justify="right" if boxed and place else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(Text(printable(cell)) for cell in row))
+        shown.add_row(*(Text(printable(cell)) for cell in row))
     out = Console(file=io.StringIO(), width=shutil.get_terminal_size((80, 24)).columns, color_system=None)
-    out.print(made)
+    out.print(shown)
     assert isinstance(out.file, io.StringIO)
     return "\n".join(line.rstrip() for line in out.file.getvalue().rstrip("\n").split("\n"))
 
 
 def markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
+    """Return the lines of a table in Markdown."""
     lines = [names, ["---"] * len(names), *rows]
     return [f"| {' | '.join(' '.join(c.split()).replace('|', chr(92) + '|') for c in line)} |" for line in lines]
 
 
 def row_of_markdown(cells: Sequence[str]) -> str:
-    """A row of a table in Markdown."""
+    """Return a row of a table in Markdown."""
     return f"| {' | '.join(plain_markdown(cell) for cell in cells)} |"
 
 
 def plain_markdown(text: str) -> str:
-    """Text that is nothing but text in Markdown, and in the HTML that may stand in it; always one line."""
+    """Return the text on one line, with everything escaped that Markdown or HTML would interpret."""
     flat = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     shown = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
     return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", shown).replace("&\\#64;", "&#64;")

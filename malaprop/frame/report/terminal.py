@@ -1,4 +1,4 @@
-"""The summary for those who stay in the terminal."""
+"""The summary of runs as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _COLUMNS = ("attack", "accuracy under attack", "success", "changed", "queries")
-_ANY = 10_000  # characters in a line that no table needs
+_ANY = 10_000  # characters, wider than any table
 
 
 def _row(entry: RunEntry, extra: Sequence[str], apart: Sequence[str], wrong: bool) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ _APART = {
 
 
 def _apart(entry: RunEntry, names: Sequence[str]) -> tuple[str, ...]:
-    """Texts that are counted beside the rates."""
+    """Return the counts of texts that are reported beside the rates."""
     return tuple(str(getattr(entry.summary, _APART[name])) for name in names)
 
 
@@ -55,9 +55,9 @@ def _short(value: float | None) -> str:
 
 
 def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = False) -> Table:
-    """One victim: its clean accuracy above, a row for each attack, the cheapest named below.
+    """Return one victim's table: clean accuracy above, a row for each attack, the cheapest named below.
 
-    Where the terminal is too `narrow` for one line a row, cells take more lines: none may end in dots.
+    Where the terminal is too `narrow` for one line a row, cells take more lines: none may be cut off with dots.
     """
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
@@ -85,13 +85,13 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
 
 
 def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Console | None = None) -> None:
-    """A table for each victim, to the console given or to standard output."""
-    from rich.console import Console as Made
+    """Print a table for each victim to the console, by default to standard output."""
+    from rich.console import Console as RichConsole
 
-    out = console or Made()
+    out = console or RichConsole()
     for victim, group in by_victim(entries(runs)).items():
         table = summary_table(victim, group)
-        names = [out.measure(cell) for cell in table.columns[0].cells]  # which may take more lines in any case
+        names = [out.measure(cell) for cell in table.columns[0].cells]  # names may wrap in any case
         spared = max(name.maximum for name in names) - max(name.minimum for name in names)
         wanted = out.measure(table, options=out.options.update(max_width=_ANY)).maximum - spared
         out.print(summary_table(victim, group, narrow=True) if wanted > out.width else table)

@@ -1,4 +1,4 @@
-"""Trained models on the page and in the terminal, from their records alone."""
+"""The report section on trained models, from their records alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE = "Trained models"
 
 
 def models(found: Sequence[TrainedRecord]) -> Markup:
-    """One table for all models at hand."""
+    """Return one table of all models in the records."""
     every = [(record.command, model) for record in found for model in record.models]
     if not every:
         return Markup("")
@@ -26,7 +26,7 @@ def models(found: Sequence[TrainedRecord]) -> Markup:
 
 
 def figures_line(model: TrainedModel) -> str:
-    """The figures of a model in one line."""
+    """Return the figures of a model in one line."""
     figures = {name: _number(value) for name, value in model.figures.items()}
     figures |= {name: str(rate) for name, rate in model.rates.items()}
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in figures.items())
@@ -37,7 +37,7 @@ def _number(value: float) -> str:
 
 
 def terminal(record: TrainedRecord) -> str:
-    """A line a model, and sentences that it makes."""
+    """Return a line for each model, and the sentences that it generates."""
     lines = []
     for model in record.models:
         line = model.reason or figures_line(model)

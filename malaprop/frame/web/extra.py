@@ -1,4 +1,4 @@
-"""The libraries behind the pages are an extra; who lacks them is told so."""
+"""A check that the libraries of the extra `malaprop[web]` are installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WANTED = ("fastapi", "jinja2", "python_multipart", "uvicorn")
 
 
 def need_web() -> None:
-    """Raises where a library that the pages need is missing."""
+    """Raise if a library that the pages need is not installed."""
     missing = [name for name in _WANTED if find_spec(name) is None]
     if missing:
         raise SettingError(f"pages in the browser need {', '.join(missing)}; install malaprop[web]")

@@ -31,7 +31,7 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # Other sites learn nothing. `no-referrer` would also make browsers post forms to ourselves with `Origin: null`.
+    # Other sites get no referrer. `no-referrer` would also make browsers post forms to ourselves with `Origin: null`.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -40,7 +40,7 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds `HEADERS` to every answer: the browser loads only this site's files, and no other site frames its pages.
+    """Adds `HEADERS` to every answer: browsers load only this site's files, and no other site may frame it.
 
     Browsers may keep files that have an ETag and revalidate them; they keep nothing else.
     """
@@ -65,7 +65,7 @@ LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def name_of(host: str) -> str:
-    """The name in a Host header, without the port; empty where it is no name."""
+    """Return the host name in a Host header, without the port; empty if the header is malformed."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -73,10 +73,10 @@ def name_of(host: str) -> str:
 
 
 class SameOrigin:
-    """Refuses requests that change something when they come from another site's page.
+    """Refuses requests that change something if they come from another site's page.
 
-    Browsers say where a post comes from; a program that says nothing cannot ride on anybody's cookies. It raises: it
-    stands below the error pages.
+    Browsers name the origin of a request; a program that does not has no user's cookies to misuse. It raises
+    HTTPException, so it must be inside the layer that makes error pages.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -96,9 +96,9 @@ def _own(headers: Headers) -> bool:
 
 
 class KnownHosts:
-    """Answers only to these names: else a page elsewhere could let its own name point to this machine and read along.
+    """Answers only requests for these host names, so that a foreign name pointed at this machine gets no page.
 
-    The outermost layer, put around the application by `serve`.
+    `serve` adds it as the outermost layer.
     """
 
     def __init__(self, app: ASGIApp, *, names: Collection[str] = LOCAL) -> None:
@@ -113,9 +113,9 @@ class KnownHosts:
 
 
 class BodyLimit:
-    """Refuses bodies of more than `limit` bytes with 413, and those that take more than `seconds` to come with 408.
+    """Refuses bodies of more than `limit` bytes with 413, and any part that takes over `seconds` with 408.
 
-    It raises inside the application, whose error pages answer; so it stands below them.
+    It raises HTTPException, so it must be inside the layer that makes error pages.
     """
 
     def __init__(self, app: ASGIApp, *, limit: int, seconds: float = 20.0) -> None:
@@ -133,7 +133,7 @@ class BodyLimit:
         async def counted() -> Message:
             nonlocal seen, whole
             try:
-                # After the body comes only the news that the client left, which may take as long as it likes.
+                # After the body, receive returns only when the client disconnects, which may take any time.
                 message = await (receive() if whole else asyncio.wait_for(receive(), self.seconds))
             except TimeoutError:
                 raise HTTPException(408, "The request took too long to arrive. Please send it again.") from None
@@ -151,18 +151,20 @@ def too_large(limit: int) -> HTTPException:
     return HTTPException(413, f"That is too much text: this page takes at most {limit // 1024:,} KB at a time.")
 
 
-CLIENTS = 10_000  # remembered at a time; who was not seen for longest is forgotten first
+CLIENTS = 10_000  # clients remembered at a time; the one not seen for longest is forgotten first
 
 
 class RateBuckets:
-    """Each client has `burst` tokens at first and gets `rate` a second back; a request costs one."""
+    """Token buckets: each client starts with `burst` tokens and gains `rate` a second; a request costs one."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = monotonic) -> None:
         self.rate, self.burst, self.clock = rate, burst, clock
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when that was
+        self._levels: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # by client: tokens, and the time of that count
 
     def wait(self, client: str) -> float:
-        """Takes a token and gives 0, or gives the seconds until there is one."""
+        """Take a token and return 0, or return the seconds until there is one."""
         now = self.clock()
         level, then = self._levels.pop(client, (float(self.burst), now))
         level = min(float(self.burst), level + (now - then) * self.rate)
@@ -174,13 +176,13 @@ class RateBuckets:
 
 
 def client_of(scope: Scope) -> str:
-    """The address a request came from. What a header claims in its place is not believed."""
+    """Return the address that the request came from; headers that claim another one are ignored."""
     client = scope.get("client")
     return client[0] if client else ""
 
 
 class RateLimit:
-    """Answers 429 to a client whose bucket is empty. It raises: it stands below the error pages."""
+    """Refuses requests of a client whose bucket is empty with 429, as an HTTPException for the error pages."""
 
     def __init__(self, app: ASGIApp, *, buckets: RateBuckets) -> None:
         self.app, self.buckets = app, buckets

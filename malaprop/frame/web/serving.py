@@ -1,4 +1,4 @@
-"""Runs a site: on this machine alone unless told otherwise, and with one clear line where that cannot be."""
+"""Functions that bind an address and serve a site there, by default for this machine alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPEN_TO_ALL = (
 
 
 def is_local(host: str) -> bool:
-    """Whether this address is reached from this machine alone."""
+    """Whether only this machine can reach the address."""
     if host in LOCAL:
         return True
     try:
@@ -29,7 +29,7 @@ def is_local(host: str) -> bool:
 
 
 def bind(host: str, port: int, *, expose: bool = False) -> socket.socket:
-    """A socket on that address; port 0 takes a free one. Other addresses than this machine's own need `expose`."""
+    """Return a listening socket; port 0 takes a free port. An address that others can reach needs `expose`."""
     if not is_local(host) and not expose:
         raise SettingError(
             f"host {host} can be reached by other machines; pass --expose if that is meant, or use 127.0.0.1"
@@ -39,17 +39,17 @@ def bind(host: str, port: int, *, expose: bool = False) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
-        raise SettingError(f"host {host!r} is no address of this machine; use 127.0.0.1") from None
+        raise SettingError(f"host {host!r} is not an address of this machine; use 127.0.0.1") from None
     family, kind, protocol, _, address = found[0]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind(address)
-        made.listen(128)  # here, not later: another server on the port must be found out now
+        listener.bind(address)
+        listener.listen(128)  # here, not later: another server on the port must be found out now
     except OSError as error:
-        made.close()
+        listener.close()
         raise _cannot(host, port, error) from None
-    return made
+    return listener
 
 
 def _cannot(host: str, port: int, error: OSError) -> SettingError:
@@ -70,10 +70,10 @@ def serve(
     say: Callable[[str], None] = print,
     listening: socket.socket | None = None,
 ) -> None:
-    """Serves until stopped with Ctrl-C. Without `expose`, requests under any name but this machine's are refused.
+    """Serve the site until Ctrl-C. Without `expose`, requests for any host name but this machine's are refused.
 
-    `say` gets the address to open, and with `expose` what that means. `listening` is what `bind` gave, for those who
-    want to know that the port is free before they do long work.
+    `say` is called with the address to open, and with `expose` with a warning. `listening` is a socket from `bind`, for
+    callers that check that the port is free before long work.
     """
     import uvicorn
 

@@ -1,4 +1,4 @@
-"""make_site: an application with its headers, limits, static files and error pages in place."""
+"""The parts of a site: its page templates, its limits, its error pages, and `make_site`, which puts them together."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ WORDS = {
 
 
 class Pages:
-    """The templates of one package, with those that all share behind them: `base.html` and `error.html`."""
+    """The templates of one package; `base.html` and `error.html` come from the shared ones if it lacks them."""
 
     def __init__(self, package: str, *, site: str) -> None:
         loaders = [PackageLoader(package), PackageLoader("malaprop.frame.web")]
-        # Whatever the name of a template, what is put into it is escaped; a name that was not given is an error.
+        # Values are escaped whatever the name of the template, and a missing value is an error.
         self.environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined)
         self.site = site
 
@@ -46,14 +46,14 @@ class Pages:
         return HTMLResponse(page, status, headers)
 
     def error(self, request: Request, status: int, words: str, headers: Any = None) -> Response:
-        """Clear words: as JSON where a script asked, as a page where a person did."""
+        """Return an error's words as a page if the request accepts HTML, else as JSON."""
         if "text/html" not in request.headers.get("accept", ""):
             return JSONResponse({"error": words}, status, headers)
         return self.show("error.html", {"status": status, "words": words}, status=status, headers=headers)
 
 
 def http_error(pages: Pages, request: Request, error: HTTPException) -> Response:
-    """The page for an error that was raised with a status: its own words, or ours where it has but the usual phrase."""
+    """Return the page of an HTTPException: its own words, or those of WORDS if it has only the standard phrase."""
     bare = error.detail == HTTPStatus(error.status_code).phrase
     words = WORDS.get(error.status_code, error.detail) if bare else error.detail
     return pages.error(request, error.status_code, words, error.headers)
@@ -65,7 +65,7 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteLimits:
-    """Bytes of a request; requests a second of one client in the long run, and at once. `rate` None: no bound."""
+    """Limits: `body` bytes a request; per client, `rate` requests a second (None: no limit) and `burst` at once."""
 
     body: int = 64 * 1024
     rate: float | None = 20.0
@@ -73,17 +73,17 @@ class SiteLimits:
 
     def __post_init__(self) -> None:
         if self.body < 1 or self.burst < 1 or (self.rate is not None and self.rate <= 0):
-            raise SettingError("limits want body and burst of at least 1 and a rate above 0 or none")
+            raise SettingError("limits need body and burst of at least 1 and a rate above 0, or None")
 
 
 def make_site(
     package: str, *, title: str, limits: SiteLimits | None = None, lifespan: Lifespan | None = None
 ) -> tuple[FastAPI, Pages]:
-    """An application without routes of its own, and the pages it shows.
+    """Return an application without routes of its own, and the pages it shows.
 
-    `package` has the folders `templates` and `static`; its files lie under /static/, those that all sites share
-    (`base.css`, `base.js`) under /shared/. Add routes to the application; raise `HTTPException(status, words)` or a
-    MalapropError for what the reader can mend. Tracebacks, paths and secrets never reach a page.
+    `package` has the folders `templates` and `static`; its static files are served under /static/, those that all sites
+    share (`base.css`, `base.js`) under /shared/. Add routes to the application; raise `HTTPException(status, words)` or
+    a MalapropError for errors that the user can correct. Tracebacks, paths and secrets never reach a page.
     """
     limits = limits or SiteLimits()
     pages = Pages(package, site=title)
@@ -109,7 +109,7 @@ def _layers(limits: SiteLimits, pages: Pages) -> list[Middleware]:
 
 
 def _handlers(pages: Pages) -> dict[Any, Any]:
-    """What answers when something is wrong. Only our own errors and those raised for the reader are shown in words."""
+    """Return the exception handlers. They show only the words of our own errors and of HTTPExceptions."""
 
     def http(request: Request, error: HTTPException) -> Response:
         return http_error(pages, request, error)
@@ -124,9 +124,10 @@ def _handlers(pages: Pages) -> dict[Any, Any]:
 
 
 class _Refusals:
-    """Gives what the limits raise its page, and what nobody foresaw a page that says no more than that.
+    """Turns errors of the middleware into pages: an HTTPException with its words, any other as a plain 500.
 
-    Both stand outside the application's own handlers; this stands inside the headers.
+    The middleware is outside the application's exception handlers; this class is outside the other middleware, but
+    inside `SecurityHeaders`.
     """
 
     def __init__(self, app: ASGIApp, *, pages: Pages) -> None:

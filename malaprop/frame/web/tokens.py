@@ -1,4 +1,4 @@
-"""Secrets in links and cookies: made unguessable, compared in constant time, kept from scripts and other sites."""
+"""Secrets in links and cookies: random tokens, comparison in constant time, and cookies hidden from scripts."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-BYTES = 24  # 192 bits: no one guesses it
+BYTES = 24  # 192 bits, too many to guess
 
 
 def new_token() -> str:
-    """A secret that may stand in a link."""
+    """Return a random secret that is safe in a link."""
     return token_urlsafe(BYTES)
 
 
 def same_token(given: str | None, expected: str) -> bool:
-    """Whether two secrets are equal, in a time that says nothing of where they differ; an empty one equals none."""
+    """Whether two secrets are equal, compared in constant time; an empty one equals none."""
     if not given or not expected:
         return False
     return compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
 def set_cookie(response: Response, request: Request, name: str, value: str, *, days: float | None = None) -> None:
-    """A cookie that no script reads and no other site's request carries; without `days` it goes with the browser."""
+    """Set a cookie that no script can read and no other site's request carries; without `days`, for one session."""
     response.set_cookie(
         name,
         value,

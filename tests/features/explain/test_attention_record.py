@@ -32,6 +32,6 @@ def test_a_mean_of_nothing_is_null_in_the_file(tmp_path):
 @pytest.mark.parametrize("content", ["", "[]", '{"format": 2}', '{"format": 1, "data": "d"}', "{" * 100_000])
 def test_what_is_no_record_says_so_in_one_line(tmp_path, content):
     (tmp_path / FILE).write_text(content)
-    with pytest.raises(RecordError, match="is no record of an attention study") as found:
+    with pytest.raises(RecordError, match="is not a record of an attention study") as found:
         AttentionRecord.read(tmp_path)
     assert "\n" not in str(found.value)

@@ -49,4 +49,4 @@ def test_the_scores_join_the_report(runs, tmp_path):
 
 def test_a_broken_record_is_told(runs, tmp_path):
     write_scores(runs, tmp_path).write_text("{}")
-    assert "no record of human scores" in write_report([runs], tmp_path / "report.html").read_text()
+    assert "not a record of human scores" in write_report([runs], tmp_path / "report.html").read_text()

@@ -129,7 +129,7 @@ def test_the_record_comes_back_as_it_was_written(tmp_path):
     [
         (lambda plain: plain.pop("accuracy"), "missing required field `accuracy`"),
         (lambda plain: plain.update(counted="many"), "counted: expected `int`, got `str`"),
-        (lambda plain: plain.update(format=7), "no record of human scores .format 7, written by a newer malaprop"),
+        (lambda plain: plain.update(format=7), "not a record of human scores .format 7, written by a newer malaprop"),
         (lambda plain: plain["accuracy"].append(7), r"accuracy\[\d\]: expected `object`, got `int`"),
     ],
 )

@@ -52,7 +52,7 @@ def test_what_is_read_is_what_was_written(tmp_path):
 def test_damage_is_said(tmp_path, change):
     path = STUDY.write(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(RecordError, match="no record of attacks on translation"):
+    with pytest.raises(RecordError, match="not a record of attacks on translation"):
         TranslationRecord.read(tmp_path)
 
 

@@ -45,7 +45,7 @@ _DAMAGED = ("", "[]", "{}", '{"format": 99}', '{"format": 1, "data": 7, "rows": 
 def test_anything_else_is_refused_in_one_line(name, text, tmp_path):
     kind = table()[name]
     (tmp_path / kind.file).write_text(text)
-    with pytest.raises(RecordError, match=rf"{name}\.json is no record of .+ \(.+\); .+") as refused:
+    with pytest.raises(RecordError, match=rf"{name}\.json is not a record of .+ \(.+\); .+") as refused:
         list(find([tmp_path]))
     assert "\n" not in str(refused.value)
 

@@ -108,10 +108,10 @@ def test_what_is_broken_is_named_and_the_rest_is_shown(tmp_path, monkeypatch, ca
     assert "Left out" in page
     assert "&lt;b&gt;torn" in page
     assert "<b>torn" not in page
-    assert "is no record of malaprop tune" in page
+    assert "is not a record of malaprop tune" in page
 
 
 def test_where_nothing_else_is_there_what_is_broken_is_refused(tmp_path):
     RECORDS["tuning"].write(tmp_path).write_text("{}")
-    with pytest.raises(RecordError, match="is no record of malaprop tune"):
+    with pytest.raises(RecordError, match="is not a record of malaprop tune"):
         gather([tmp_path])

@@ -109,7 +109,7 @@ def test_the_record_comes_back_from_disk_as_it_was(root):
     assert OneWordRecord.read(root) == study
     assert OneWordRecord.read(root / "runs") is None
     (root / "oneword.json").write_text('{"format": 1}')
-    with pytest.raises(RecordError, match="no record of a study of one-word attacks"):
+    with pytest.raises(RecordError, match="not a record of a study of one-word attacks"):
         OneWordRecord.read(root)
 
 

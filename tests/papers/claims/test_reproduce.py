@@ -285,7 +285,7 @@ def test_an_odd_record_costs_its_row_alone(claims, tmp_path):
     rows = claims(Ran(), "U8", "U9", "U5", "U2", read=True).rows
     assert [row.verdict for row in rows] == ["does not show", "not done", "not done", "not done"]
     assert "the study has no table by input form" in rows[1].ours
-    assert all("is no record of malaprop rules measure" in row.ours for row in rows[2:])
+    assert all("is not a record of malaprop rules measure" in row.ours for row in rows[2:])
 
 
 def test_a_command_that_takes_too_long_is_stopped_and_tried_again(tmp_path):
@@ -369,7 +369,7 @@ def test_the_record_is_read_as_it_was_written_and_nothing_else(tmp_path):
     raw = json.loads((tmp_path / "claims.json").read_text())
     raw["rows"][0]["verdict"] = "splendid"
     (tmp_path / "claims.json").write_text(json.dumps(raw))
-    with pytest.raises(RecordError, match="is no record of malaprop reproduce"):
+    with pytest.raises(RecordError, match="is not a record of malaprop reproduce"):
         ClaimsRecord.read(tmp_path)
 
 

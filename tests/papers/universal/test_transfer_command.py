@@ -90,7 +90,7 @@ def test_a_study_and_its_ensembles(place, type_in):
     sizes = {path: path.read_bytes() for path in before}
     code, out, err = type_in(*study("--out", "run", "--json"))
     assert code == 0, err
-    assert "is finished; nothing is asked again" in err
+    assert "is finished; nothing is run again" in err
     assert "attacked" not in err
     assert json.loads(out.splitlines()[-1])["queries_a_second"] == summary["queries_a_second"]
     assert all(path.read_bytes() == held for path, held in sizes.items())
@@ -156,7 +156,7 @@ def test_a_broken_record_is_refused(place, type_in):
         (place / "run" / "transfer.json").write_text(broken)
         code, _, err = type_in("ensemble", "--from", "run")
         assert code == 2
-        assert "is no record of malaprop transfer" in err
+        assert "is not a record of malaprop transfer" in err
 
 
 @pytest.mark.slow

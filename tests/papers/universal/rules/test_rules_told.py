@@ -67,7 +67,7 @@ def test_the_record_comes_back(tmp_path):
     assert DiagnosisRecord.read(tmp_path / "none") is None
     for text in ("{", "[]", '{"format": 9}', '{"format": 1}'):
         (tmp_path / FILE).write_text(text)
-        with pytest.raises(RecordError, match="is no record of a diagnosis"):
+        with pytest.raises(RecordError, match="is not a record of a diagnosis"):
             DiagnosisRecord.read(tmp_path)
 
 
