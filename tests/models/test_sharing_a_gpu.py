@@ -56,9 +56,9 @@ def test_workers_keep_to_the_part_that_the_environment_gives_their_study(gpu, mo
     """Other studies may be on the GPU: their own number is not that of all."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MALAPROP_GPU_PARTS", "16")
-    Place(root=tmp_path, device="cuda:0", sharing=5, home=str(tmp_path)).settle()
+    Place(root=tmp_path, device="cuda:0", sharing=5, home=str(tmp_path)).apply()
     assert gpu["fraction"] == pytest.approx(0.95 / 16)
-    Place(root=tmp_path, device="cuda:0", sharing=20, home=str(tmp_path)).settle()
+    Place(root=tmp_path, device="cuda:0", sharing=20, home=str(tmp_path)).apply()
     assert gpu["fraction"] == pytest.approx(0.95 / 20)
 
 
@@ -69,7 +69,7 @@ def test_attention_is_not_left_to_a_library_that_plans_each_shape(gpu, monkeypat
     monkeypatch.chdir(tmp_path)
     before = torch.backends.cuda.cudnn_sdp_enabled()
     try:
-        for begin in (lambda: device_of("cuda:0"), place.settle):
+        for begin in (lambda: device_of("cuda:0"), place.apply):
             torch.backends.cuda.enable_cudnn_sdp(True)
             begin()
             assert not torch.backends.cuda.cudnn_sdp_enabled()

@@ -29,6 +29,6 @@ ROOM = Room(
         "fact": ".fact:Fact",
     },
     augmenters={
-        "switch": ".augment:read_switched",
+        "switch": ".switch:read_switched",
     },
 )

@@ -67,7 +67,7 @@ def test_quiet_prints_nothing(text, tmp_path):
         (("elmo", "--set", "layer=2"), "no setting of elmo is called 'layer'"),
         (("elmo", "--data", "nowhere.txt"), "no such file: nowhere.txt"),
         (("elmo", "--data", "rm"), "no dataset is called 'rm'"),
-        (("elmo", "--device", "tpu"), "--device is cpu, cuda or auto, got 'tpu'"),
+        (("elmo", "--device", "tpu"), "--device must be cpu, cuda or auto, got 'tpu'"),
         (("elmo", "--minutes", "0"), "must be above 0"),
     ],
 )

@@ -14,12 +14,13 @@ import pytest
 # What every worker imports takes its time, as torch does, and says when it has begun.
 SLOW = "import os, pathlib, time\npathlib.Path(os.environ['MARK']).touch()\ntime.sleep(1.5)\n"
 DRIVER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers import processes
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs begin without
     try:
         with processes.Processes(2, Place(root=Path(sys.argv[1]), device=sys.argv[2]), preload=("slow_import",)):
             time.sleep(30)
