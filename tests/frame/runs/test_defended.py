@@ -253,7 +253,7 @@ def test_a_victim_behind_a_defence_can_be_typed_anywhere(tmp_path, monkeypatch):
     assert made.predict([("good film",)]) == pytest.approx(np.asarray([[0.2, 0.8]]), abs=1e-5)
 
 
-WRAPPED = """victim = "defended_mine:predict"
+WRAPPED = """victim = "behind_toy:predict"
 
 [[wrap]]
 defence = "purify"
@@ -269,17 +269,15 @@ seed = 3
 
 
 def test_a_file_values_and_a_line_say_the_same_defences(tmp_path, monkeypatch):
-    (tmp_path / "defended_mine.py").write_text("from toy import predict\n")
+    (tmp_path / "behind_toy.py").write_text("from toy import predict\n")
     (tmp_path / "victim.toml").write_text(WRAPPED)
     monkeypatch.chdir(tmp_path)
-    line = open_victim(
-        "ranmask:keep=0.5:samples=4:seed=3(purify:context=false:real_words=false(defended_mine:predict))"
-    )
+    line = open_victim("ranmask:keep=0.5:samples=4:seed=3(purify:context=false:real_words=false(behind_toy:predict))")
     file, path = open_victim("victim.toml"), open_victim(tmp_path / "victim.toml")
     inner = Purify(context=False, real_words=False)
-    values = mp.defend(mp.defend("defended_mine:predict", inner), RanMask(keep=0.5, samples=4), seed=3)
+    values = mp.defend(mp.defend("behind_toy:predict", inner), RanMask(keep=0.5, samples=4), seed=3)
     typed = mp.defend(
-        "defended_mine:predict", "purify:context=false:real-words=false", "ranmask:keep=0.5:samples=4:seed=3"
+        "behind_toy:predict", "purify:context=false:real-words=false", "ranmask:keep=0.5:samples=4:seed=3"
     )
     for made in (file, path, values, typed):
         assert made.name == line.name
