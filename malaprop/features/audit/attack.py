@@ -67,7 +67,7 @@ class AttackRun:
 
     @cached_property
     def target(self) -> Any:
-        """The victim, behind its defence where it has one."""
+        """Return the victim, behind its defence where it has one."""
         from malaprop.frame.runs.victims import behind
 
         if self.defence == "none":
@@ -80,7 +80,7 @@ class AttackRun:
 
     @cached_property
     def prompted_victim(self) -> Any:
-        """The victim, with its prompt where it is a language model."""
+        """Return the victim, with its prompt where it is a language model."""
         return self.prompting.equip(self.target, self.texts, self.reading.examples)
 
     @cached_property

@@ -106,11 +106,12 @@ class Check:
 
     @cached_property
     def before(self) -> Baseline | None:
+        """Return the baseline; None without --baseline."""
         return None if self.baseline is None else read_baseline(Path(self.baseline))
 
     @cached_property
     def inner(self) -> Audit:
-        """The audit to run: the baseline's settings, overridden by the options given here."""
+        """Return the audit to run: the baseline's settings, overridden by the options given here."""
         held = {} if self.before is None else dict(self.before.settings)
         own = flat(self)
         given = {name: own[name] for name in (*SUITE, "victim", "data") if own.get(name) is not None}
@@ -134,11 +135,12 @@ class Check:
 
     @property
     def reading(self) -> DataReading:
+        """Return how the inner audit reads its data."""
         return self.inner.reading
 
     @property
     def limits(self) -> dict[str, float]:
-        """The bars by their names."""
+        """Return the minimums of --min by their names; raise on an unknown name or a value that is not a share."""
         found = {}
         for name, value in self.bars.items():
             shown = name.replace("_", "-")
@@ -223,7 +225,7 @@ class Check:
         )  # fmt: skip
 
     def _folders(self, root: Path) -> dict[Path, tuple[str, str]]:
-        """The run folders with the names of their victim and attack."""
+        """Return the run folders with the names of their victim and attack."""
         return {
             root / place / name: (place, attack.name)
             for place in self.inner.victims_by_folder
@@ -231,6 +233,7 @@ class Check:
         }
 
     def _bars(self, row: CheckRow, together: bool) -> Iterator[BarResult]:
+        """Yield the minimums that concern this row, each with the rate that was measured."""
         from malaprop.features.audit.check_record import BarResult
         from malaprop.frame.records.paired_texts import CLEAN, EVERY
 

@@ -29,7 +29,10 @@ class BarResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRecord(Record):
-    """`settings` and `runs` make it a baseline for the next check; `digests` tell whether the texts are the same."""
+    """The result of a check: each text's mark under each attack, and whether the model passed.
+
+    `settings` and `runs` make it a baseline for the next check; `digests` tell whether the texts are the same.
+    """
 
     passed: bool
     max_drop: float

@@ -43,6 +43,7 @@ def rows_of(record: CheckRecord) -> list[tuple[str, ...]]:
 
 
 def _verdict(row: CheckRow) -> str:
+    """Return the verdict on one row in a few words."""
     if row.before is None:
         return ""
     return "less robust" if row.worse else "as robust"

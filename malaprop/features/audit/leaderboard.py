@@ -180,7 +180,7 @@ class LeaderboardRecord(Record):
 
     @property
     def errors(self) -> list[str]:
-        """A line for each victim and attack with errors on some texts."""
+        """Return a line for each victim and attack with errors on some texts."""
         return [f"{at} on {one.victim}: {why}" for one in self.entries for at, why in one.errors.items()]
 
 

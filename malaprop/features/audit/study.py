@@ -89,7 +89,7 @@ class Audit:
 
     @cached_property
     def suite(self) -> dict[str, Attack]:
-        """The attacks by the names of their folders; a recipe in two of the suites runs once."""
+        """Return the attacks by the names of their folders; a recipe that is in two of the suites runs once."""
         from malaprop.attacks.recipes.suites import expand_suites, like_a_suite
         from malaprop.frame.runs.make_attack import make_attack
 
@@ -120,7 +120,7 @@ class Audit:
 
     @property
     def victims_by_folder(self) -> dict[str, Any]:
-        """The victims by the names of their folders; victims of the same name get numbered folders."""
+        """Return the victims by the names of their folders; victims of the same name get numbered folders."""
         seen: Counter[str] = Counter()
         out = {}
         for victim in self.victim:
@@ -131,7 +131,7 @@ class Audit:
 
     @cached_property
     def prompted_victims(self) -> dict[str, Any]:
-        """The victims by the names of their folders, language models with their prompts."""
+        """Return the victims by the names of their folders, language models with their prompts."""
         texts, found = self.texts, self.reading.examples
         return {place: self.prompting.equip(victim, texts, found) for place, victim in self.victims_by_folder.items()}
 

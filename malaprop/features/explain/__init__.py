@@ -1,4 +1,11 @@
-"""Explain a victim: which words its answer depends on, and how one changed word moves its attention and states."""
+"""Explain a victim: which words its answer depends on, and how one changed word moves its attention and states.
+
+- `command.py` (`malaprop explain`) prints and writes what follows for one text, or compares victims on many texts.
+- `importance.py` (`mp.explain`) computes the importance of words and of their substitutes; `heat.py` draws it as
+  coloured text, HTML page and SVG figure.
+- `attention.py` compares attention and states before and after a change; `variation.py` has the measures (R_e).
+- `record.py` and `report.py` keep and show attention studies; `malaprop.papers.attentive` runs them.
+"""
 
 from malaprop.frame.rooms import Command, Room
 

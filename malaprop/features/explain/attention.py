@@ -42,13 +42,13 @@ def same_slots(origin: Text, final: Text) -> Pair:
 
 
 def measure_received(maps: Maps) -> Floats:
-    """[layer, slot]: the attention that each word receives, mean over heads and queries, as a share of all words'."""
+    """Return [layer, slot]: the share of all words' attention that each word receives, mean over heads and queries."""
     got = maps.mean((1, 2))
     return np.asarray(got / np.maximum(got.sum(1, keepdims=True), 1e-12), np.float32)
 
 
 def shift(attention: WordAttention, origin: Text, final: Text) -> Floats:
-    """[layer]: how much of the attention on words moved to other words, from 0 to 1 (half the L1 distance)."""
+    """Return [layer]: how much attention moved from some words to others, from 0 to 1 (half the L1 distance)."""
     before, after = (measure_received(attention.words(text)) for text in (origin, final))
     return np.asarray(np.abs(after - before).sum(1) / 2, np.float32)
 

@@ -83,7 +83,7 @@ class ExplainCommand:
 
     @property
     def source(self) -> str | dict[str, str]:
-        """The text, or both fields of a pair."""
+        """Return the text, or both fields of a pair."""
         assert self.text is not None
         return self.text if self.premise is None else {"premise": self.premise, "hypothesis": self.text}
 
@@ -103,24 +103,24 @@ def explain_text(asked: ExplainCommand) -> None:
     made = None if asked.attack is None else recipe(asked.attack, **asked.settings)
     others = _substitutes(wordnet_substitutes, quiet) if asked.substitutes else None
     heats: list[Heat] = []
-    sights: list[AttentionExample] = []
+    examples: list[AttentionExample] = []
     for spec in asked.victim:
         opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=quiet)
         wanted = label_number(opened, asked.label)
         if asked.attention or asked.against is not None or made is not None:
-            sights += _sights(opened, asked, made, wanted)
+            examples += _compare_texts(opened, asked, made, wanted)
         heats.append(_heat(opened, asked.source, wanted, others))
         if not quiet:
             print_heat(heats[-1])
-            _print_sights(sights[-1:])
+            _print_examples(examples[-1:])
     if asked.label is None and len({heat["label"] for heat in heats}) > 1:
         o.say("the victims give different labels, and each is explained for its own; --label sets one for all", quiet)
     if out is not None:
         o.say(f"heat map: {write_heat(heats, out)}", quiet)
-        _write_sights(sights, out, quiet)
+        _write_examples(examples, out, quiet)
     spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
     summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
-    o.finish({**summary, **_summary(sights)}, asked.json)
+    o.finish({**summary, **_summary(examples)}, asked.json)
 
 
 def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
@@ -147,6 +147,7 @@ def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
 
 
 def _substitutes(find: Any, quiet: bool) -> Any:
+    """Return WordNet's substitutes; None, with a note, where WordNet is missing."""
     from malaprop.core.errors import AssetError
 
     try:
@@ -157,13 +158,14 @@ def _substitutes(find: Any, quiet: bool) -> Any:
 
 
 def _heat(victim: Victim, source: str | dict[str, str], label: int | None, others: Any) -> Heat:
+    """Return the heat map of one text for one victim."""
     from malaprop.features.explain.importance import importance
 
     (found,) = importance(victim, [source], label=label, substitutes=others)
     return cast("Heat", found.to_dict())
 
 
-def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionExample]:
+def _compare_texts(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionExample]:
     """Compare the text with the one of --against or --attack inside the victim; empty where the attack fails."""
     from malaprop.features.explain.attention import compare_inside
 
@@ -176,24 +178,24 @@ def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | Non
     return [] if found is None else [found]
 
 
-def _print_sights(sights: list[AttentionExample]) -> None:
-    from malaprop.features.explain.report import print_sight
+def _print_examples(examples: list[AttentionExample]) -> None:
+    from malaprop.features.explain.report import print_example
 
-    for sight in sights:
-        print_sight(sight)
-
-
-def _write_sights(sights: list[AttentionExample], out: Path, quiet: bool) -> None:
-    from malaprop.features.explain.report import write_sights
-
-    if sights:
-        o.say(f"attention and states: {write_sights(sights, out)}", quiet)
+    for example in examples:
+        print_example(example)
 
 
-def _summary(sights: list[AttentionExample]) -> dict[str, Any]:
+def _write_examples(examples: list[AttentionExample], out: Path, quiet: bool) -> None:
+    from malaprop.features.explain.report import write_examples
+
+    if examples:
+        o.say(f"attention and states: {write_examples(examples, out)}", quiet)
+
+
+def _summary(examples: list[AttentionExample]) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return {"sights": [asdict(sight) for sight in sights]} if sights else {}
+    return {"sights": [asdict(example) for example in examples]} if examples else {}
 
 
 explain = command(ExplainCommand, explain_text)

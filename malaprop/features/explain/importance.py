@@ -66,7 +66,7 @@ class Importance:
 
     @property
     def words(self) -> tuple[WordImportance, ...]:
-        """The words of all fields, in their order."""
+        """Return the words of all fields, in their order."""
         return tuple(word for field in self.fields for word in field.words)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def explain(
 
 
 def label_number(victim: Victim, given: str | int | None) -> int | None:
-    """The victim's number of a label; names are its own, whatever their case."""
+    """Return the victim's number of a label, given by name in any case or by number; None if none is given."""
     if not isinstance(given, str):
         return given
     names = victim.label_names

@@ -50,7 +50,7 @@ def _card(study: AttentionRecord, number: int) -> Markup:
         f"One changed word on {study.data}: {study.texts:,} texts that every model classified correctly, changed by "
         f"{study.recipe} (each model's own successes) and by a random word (the same for all)."
     )
-    parts = (_models(study.models), *map(_sight, study.sights), _bounds(study.bounds))
+    parts = (_models(study.models), *map(_example_card, study.sights), _bounds(study.bounds))
     return card(f"attention-{number}", TITLE, lead, *parts)
 
 
@@ -114,19 +114,19 @@ def theorem_figure(bounds: Sequence[Bound]) -> Markup:
     return loglog("Theorem 1 by simulation", "dimensions", lines[:3])
 
 
-def attention_figure(sight: AttentionExample) -> Markup | None:
+def attention_figure(example: AttentionExample) -> Markup | None:
     """Draw attention before and after the change for each stored layer; None for a victim without attention."""
-    if not sight.maps:
+    if not example.maps:
         return None
-    about = f"{sight.model}, answered {sight.said[0]} before and {sight.said[1]} after. Mean over heads."
-    return tables("Attention before and after", about, [_maps(sight, *held) for held in sight.maps])
+    about = f"{example.model}, answered {example.said[0]} before and {example.said[1]} after. Mean over heads."
+    return tables("Attention before and after", about, [_maps(example, *held) for held in example.maps])
 
 
-def _maps(sight: AttentionExample, layer: int, before: Sequence[Row], after: Sequence[Row]) -> list[ShadeTable]:
+def _maps(example: AttentionExample, layer: int, before: Sequence[Row], after: Sequence[Row]) -> list[ShadeTable]:
     if len(before) == 1:  # one query for the whole text
-        rows, both = (("before", "after"), (*before, *after)) if sight.changed else (("",), before)
-        title = f"{sight.model}: attention on each word"
-        return [ShadeTable(title=title, rows=rows, columns=_columns(sight), values=both, marked=sight.changed)]
+        rows, both = (("before", "after"), (*before, *after)) if example.changed else (("",), before)
+        title = f"{example.model}: attention on each word"
+        return [ShadeTable(title=title, rows=rows, columns=_columns(example), values=both, marked=example.changed)]
     said = ", a row looks at columns"
     return [
         ShadeTable(
@@ -134,39 +134,39 @@ def _maps(sight: AttentionExample, layer: int, before: Sequence[Row], after: Seq
             rows=words,
             columns=words,
             values=values,
-            marked=sight.changed,
+            marked=example.changed,
             whole=True,
             cell=22,
             row=19,
         )
-        for when, words, values in (("before", sight.before, before), ("after", sight.after, after))
-        if sight.changed or when == "before"
+        for when, words, values in (("before", example.before, before), ("after", example.after, after))
+        if example.changed or when == "before"
     ]
 
 
-def _columns(sight: AttentionExample) -> list[str]:
-    return [b if b == a else f"{b}→{a}" for b, a in zip(sight.before, sight.after, strict=True)]
+def _columns(example: AttentionExample) -> list[str]:
+    return [b if b == a else f"{b}→{a}" for b, a in zip(example.before, example.after, strict=True)]
 
 
-def variation_figure(sight: AttentionExample) -> Markup | None:
+def variation_figure(example: AttentionExample) -> Markup | None:
     """Draw how far each word's state moved, a row a layer; None where no word changed or the states are not known."""
-    if not sight.variation or not sight.changed:
+    if not example.variation or not example.changed:
         return None
     table = ShadeTable(
-        title=f"{sight.model}: L2 norm of the change of each word's state",
-        rows=[_layer(number) for number in range(len(sight.variation))],
-        columns=_columns(sight),
-        values=sight.variation,
-        marked=sight.changed,
+        title=f"{example.model}: L2 norm of the change of each word's state",
+        rows=[_layer(number) for number in range(len(example.variation))],
+        columns=_columns(example),
+        values=example.variation,
+        marked=example.changed,
     )
     return tables("Change of states", "Each row is shaded by its own largest.", [[table]])
 
 
-def _sight(sight: AttentionExample) -> Markup:
-    figures = [figure for figure in (variation_figure(sight), attention_figure(sight)) if figure is not None]
-    words = [_mark_edit(b, a) for b, a in zip(sight.before, sight.after, strict=True)]
+def _example_card(example: AttentionExample) -> Markup:
+    figures = [figure for figure in (variation_figure(example), attention_figure(example)) if figure is not None]
+    words = [_mark_edit(b, a) for b, a in zip(example.before, example.after, strict=True)]
     text = tag("p", *(part for word in words for part in (word, " ")), class_="text", dir="auto")
-    said = f"{sight.model}: {sight.said[0]}" + (f", then {sight.said[1]}" if sight.changed else "")
+    said = f"{example.model}: {example.said[0]}" + (f", then {example.said[1]}" if example.changed else "")
     return join(tag("h3", said), text, *(scroll(one, 0, said) for one in figures))
 
 
@@ -174,17 +174,17 @@ def _mark_edit(before: str, after: str) -> Markup:
     return join(before) if before == after else join(tag("del", before), " ", tag("ins", after))
 
 
-def render(sights: Sequence[AttentionExample]) -> str:
+def render(examples: Sequence[AttentionExample]) -> str:
     """Return a stand-alone HTML page of single texts."""
     return stand_alone(
-        "Before and after", _PAGE, tag("h1", "Attention and states before and after"), *map(_sight, sights)
+        "Before and after", _PAGE, tag("h1", "Attention and states before and after"), *map(_example_card, examples)
     )
 
 
-def figure_files(sights: Sequence[AttentionExample], bounds: Sequence[Bound] = ()) -> dict[str, str]:
+def figure_files(examples: Sequence[AttentionExample], bounds: Sequence[Bound] = ()) -> dict[str, str]:
     """Return the figures as SVG text by file name."""
     files = {}
-    for number, one in enumerate(sights):
+    for number, one in enumerate(examples):
         for name, figure in (("attention", attention_figure(one)), ("states", variation_figure(one))):
             if figure is not None:
                 files[f"{name}-{number}.svg"] = f"{figure}\n"
@@ -193,9 +193,9 @@ def figure_files(sights: Sequence[AttentionExample], bounds: Sequence[Bound] = (
     return files
 
 
-def write_sights(sights: Sequence[AttentionExample], folder: Path) -> Path:
+def write_examples(examples: Sequence[AttentionExample], folder: Path) -> Path:
     """Write attention.html and its figures to the folder, and return the page's path."""
-    for name, content in {"attention.html": render(sights), **figure_files(sights)}.items():
+    for name, content in {"attention.html": render(examples), **figure_files(examples)}.items():
         write_whole(folder / name, content)
     return folder / "attention.html"
 
@@ -229,24 +229,24 @@ def _layer(number: int) -> str:
     return f"layer {number}" if number else "input"
 
 
-def print_sight(sight: AttentionExample) -> None:
+def print_example(example: AttentionExample) -> None:
     """Print which words' states moved most in each layer, and which words gained or lost attention."""
-    if not sight.changed:
-        for layer, rows, _ in sight.maps:
-            received = [_share(rows, slot) for slot in range(len(sight.before))]
+    if not example.changed:
+        for layer, rows, _ in example.maps:
+            received = [_share(rows, slot) for slot in range(len(example.before))]
             order = sorted(range(len(received)), key=lambda slot: -received[slot])[:6]
-            top = ", ".join(f"{printable(sight.before[slot])} {received[slot]:.3f}" for slot in order)
+            top = ", ".join(f"{printable(example.before[slot])} {received[slot]:.3f}" for slot in order)
             print(f"  attention, layer {layer}: {top}")
         return
-    print(f"{printable(sight.model)}: {printable(sight.said[0])} before, {printable(sight.said[1])} after")
-    for number, row in enumerate(sight.variation):
+    print(f"{printable(example.model)}: {printable(example.said[0])} before, {printable(example.said[1])} after")
+    for number, row in enumerate(example.variation):
         order = sorted(range(len(row)), key=lambda slot: -row[slot])[:4]
-        moved = ", ".join(f"{printable(sight.after[slot])} {row[slot]:.2f}" for slot in order)
+        moved = ", ".join(f"{printable(example.after[slot])} {row[slot]:.2f}" for slot in order)
         print(f"  {_layer(number)}: {moved}")
-    for layer, before, after in sight.maps:
-        gains = [_share(after, slot) - _share(before, slot) for slot in range(len(sight.after))]
+    for layer, before, after in example.maps:
+        gains = [_share(after, slot) - _share(before, slot) for slot in range(len(example.after))]
         order = sorted(range(len(gains)), key=lambda slot: -abs(gains[slot]))[:4]
-        top = ", ".join(f"{printable(sight.after[slot])} {gains[slot]:+.3f}" for slot in order)
+        top = ", ".join(f"{printable(example.after[slot])} {gains[slot]:+.3f}" for slot in order)
         print(f"  attention, layer {layer}: {top}")
 
 

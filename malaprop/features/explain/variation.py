@@ -25,7 +25,7 @@ class Movement:
     """The change of one layer's states: `by_word` is the L2 norm of the change of each word's state.
 
     `relative` is R_e = |z - z'| / |z| with the states of all words as one vector z. `elsewhere` and `reach` say how far
-    the change is spread, see `malaprop.features.explain.record.AttentionLayer`; they are nan where nothing moved.
+    the change is spread, see `malaprop.features.explain.record.AttentionLayer`; they are nan where no state moved.
     """
 
     by_word: Floats

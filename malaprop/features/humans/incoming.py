@@ -36,6 +36,8 @@ class IncomingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
+    """The counts of an import of answers."""
+
     answers: int
     raters: int
 
@@ -81,7 +83,7 @@ def _check_row(study: RatingStudy, row: IncomingRow) -> tuple[Turn, str]:
     value = to_stored(item, turn, spelled.get(row.answer.strip().casefold(), ""), study.facts.labels)
     if value is None:
         raise RecordError(
-            f"{row.where}: {row.answer!r} is no answer to task {row.task}; expected one of "
+            f"{row.where}: {row.answer!r} is not an answer to task {row.task}; expected one of "
             f"{', '.join(c.caption for c in choices)}"
         )
     return turn, value
@@ -153,5 +155,6 @@ def _label_studio(task: Mapping[str, Any], where: str) -> Iterator[IncomingRow]:
             yield IncomingRow(f"{where} annotation {number}", name, f"label-studio {rater}", str(choice))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise RecordError(
-            f"{where} is no Label Studio annotation of this study; export as JSON, with data.task and one choice each"
+            f"{where} is not a Label Studio annotation of this study; export as JSON, with data.task and one choice "
+            "each"
         ) from None

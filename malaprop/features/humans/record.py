@@ -76,6 +76,8 @@ class ChosenSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairwiseChoices:
+    """The pairs that raters compared, by chosen system."""
+
     systems: tuple[ChosenSystem, ...]
     duels: tuple[SystemDuel, ...]
 
@@ -91,6 +93,8 @@ class RatedSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
+    """The ratings by system."""
+
     systems: tuple[RatedSystem, ...]
     duels: tuple[SystemDuel, ...]
 
@@ -116,7 +120,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumansRecord(Record):
-    """All figures of a human evaluation; those of questions that were not asked or answered are null or empty."""
+    """All figures of a human evaluation; those of questions without answers are null or empty."""
 
     study: str
     created: str
@@ -140,7 +144,7 @@ class HumansRecord(Record):
     images: bool = False  # whether raters judged images instead of texts
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, rates with their intervals and numbers to six digits."""
+        """Return plain values for JSON, rates with their intervals and numbers to six digits."""
         return {"kind": "human scores", "version": VERSION, **Record.to_dict(self), **_plain(self)}
 
 

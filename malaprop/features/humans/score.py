@@ -42,7 +42,7 @@ class JudgedItem:
 
     @property
     def majority(self) -> str | None:
-        """The most frequent answer; None in a tie."""
+        """Return the most frequent answer; None in a tie."""
         ranked = Counter(self.answers.values()).most_common(2)
         return ranked[0][0] if len(ranked) == 1 or ranked[0][1] > ranked[1][1] else None
 
@@ -53,7 +53,7 @@ class JudgedItem:
 
     @property
     def right(self) -> int:
-        """The number of raters who chose the true label."""
+        """Return the number of raters who chose the true label."""
         return sum(value == str(self.item.label) for value in self.answers.values())
 
 
@@ -148,6 +148,7 @@ def agreement(question: Question, found: Sequence[JudgedItem], seed: int) -> tup
 
 
 def _name(system: int, names: Sequence[str]) -> str:
+    """Return a system's name, or that of the originals."""
     return "original" if system == ORIGINAL else names[system]
 
 

@@ -61,7 +61,7 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
             None if sent.get("label") is None else number_of(sent, "label", 1_000),
             number_of(sent, "seed", SEEDS, 0),
         )
-        events = _counted(going, client_of(request.scope), tries.stream(asked, room.desks, request.is_disconnected))
+        events = _counted(going, client_of(request.scope), tries.stream(asked, room.threads, request.is_disconnected))
         first = await anext(events)  # an attack that is refused raises here, before the response begins
         return StreamingResponse(
             _with(first, events), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
@@ -76,21 +76,21 @@ def _answer_questions(app: FastAPI, room: PlaygroundVictims) -> None:
     @app.post("/api/scores")
     async def scores(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, thread = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
+        given, thread = text_of(sent, room.fields), room.threads[number_of(sent, "victim", len(room.threads))]
         found = await _done(request, thread.submit(scores_of(given.fields)), thread)
         return {"fields": cut(given.fields), "scores": found.tolist(), "prediction": winner(found)}
 
     @app.post("/api/words")
     async def words(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, thread = _explained(sent, room), room.desks[number_of(sent, "victim", len(room.desks))]
+        given, thread = _explained(sent, room), room.threads[number_of(sent, "victim", len(room.threads))]
         found = await _done(request, thread.submit(importance_of(thread, given.fields, None, None)), thread)
         return {"label": found.label, "unknown": found.unknown, "asked": found.asked, "weights": weights(found)}
 
     @app.post("/api/word")
     async def word(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, thread = _explained(sent, room), room.desks[number_of(sent, "victim", len(room.desks))]
+        given, thread = _explained(sent, room), room.threads[number_of(sent, "victim", len(room.threads))]
         slot = number_of(sent, "slot", given.count)
         chosen = given.words[slot]
         if room.substitutes is None:
@@ -103,7 +103,7 @@ def _answer_questions(app: FastAPI, room: PlaygroundVictims) -> None:
     @app.post("/api/attention")
     async def attention(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
-        given, thread = text_of(sent, room.fields), room.desks[number_of(sent, "victim", len(room.desks))]
+        given, thread = text_of(sent, room.fields), room.threads[number_of(sent, "victim", len(room.threads))]
         if given.count > SHOWN:
             raise DataError(f"attention is shown for texts of at most {SHOWN} words; this one has {given.count:,}")
         return await _done(request, thread.submit(attention_of(thread, given.fields)), thread)
@@ -117,7 +117,7 @@ def _page(room: PlaygroundVictims) -> dict[str, Any]:
                 "labels": room.label_names(thread),
                 "attends": Capability.ATTENTION in thread.victim.offers,
             }
-            for thread in room.desks
+            for thread in room.threads
         ],
         "fields": room.fields,
         "examples": [{"fields": dict(e.fields), "label": e.label} for e in room.examples],
@@ -129,7 +129,7 @@ def _page(room: PlaygroundVictims) -> dict[str, Any]:
 
 
 async def _sent(request: Request) -> Mapping[str, Any]:
-    """Return the JSON object of a request; raise if the body is none."""
+    """Return the JSON object of a request; raise if the body is not a JSON object."""
     try:
         sent = json.loads(await request.body())
     except (ValueError, RecursionError):

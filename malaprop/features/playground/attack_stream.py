@@ -58,7 +58,7 @@ def event(kind: str, values: dict[str, Any]) -> str:
 
 
 async def stream(
-    asked: AttackStream, desks: list[VictimThread], gone: Callable[[], Awaitable[bool]]
+    asked: AttackStream, threads: list[VictimThread], gone: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[str]:
     """Yield the events of an attack until all victims are done; it stops when closed or when the client leaves."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[str]()
@@ -68,7 +68,7 @@ async def stream(
         with suppress(RuntimeError):  # the server is closing
             loop.call_soon_threadsafe(events.put_nowait, event(kind, values))
 
-    work = [asyncio.create_task(_one(asked, number, thread, jobs, tell)) for number, thread in enumerate(desks)]
+    work = [asyncio.create_task(_one(asked, number, thread, jobs, tell)) for number, thread in enumerate(threads)]
     try:
         yield event("text", {"fields": cut(asked.text.fields), "recipe": asked.recipe.name})
         while not (events.empty() and all(task.done() for task in work)):

@@ -74,7 +74,7 @@ def serve_playground(asked: ServeCommand) -> None:
         room = PlaygroundVictims(victims, data=examples, budget=asked.budget)
         o.say("warming up ...", quiet)
         warm_up(room)
-        port, names = listening.getsockname()[1], [thread.name for thread in room.desks]
+        port, names = listening.getsockname()[1], [thread.name for thread in room.threads]
         o.finish({"command": "serve", "host": asked.host, "port": port, "victims": names}, asked.json)
         serve(
             make_app(room), host=asked.host, expose=asked.expose, say=lambda line: o.say(line, quiet),

@@ -63,12 +63,14 @@ class _Watcher:
         self.steps, self.last = 0, 0.0
 
     def held(self, trial: Trial) -> None:
+        """Send a better text that the attack found."""
         self.trial = trial
         self.steps += 1
         if self.steps <= MAX_STEPS:
             self.tell("step", step(trial))
 
     def asks(self, ask: Ask) -> None:
+        """Send the number of queries so far, at most once in QUERY_INTERVAL."""
         now = perf_counter()
         if now - self.last < QUERY_INTERVAL:
             return

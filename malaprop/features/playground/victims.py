@@ -46,7 +46,7 @@ class PlaygroundVictims:
         self.examples = [] if data is None else list(data)
         self.data_labels = () if data is None else data.labels
         self.substitutes = _substitutes()
-        self.desks = [VictimThread(victim, name) for victim, name in zip(victims, names, strict=True)]
+        self.threads = [VictimThread(victim, name) for victim, name in zip(victims, names, strict=True)]
 
     def label_names(self, thread: VictimThread) -> tuple[str, ...]:
         """Return the names of the victim's labels: its own, or those of the data if their number agrees."""
@@ -57,11 +57,11 @@ class PlaygroundVictims:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels to choose from: the first victim's, in whose numbers the examples are."""
-        return self.label_names(self.desks[0])
+        """Return the labels to choose from: the first victim's, by whose numbers the examples are labelled."""
+        return self.label_names(self.threads[0])
 
     def close(self) -> None:
-        for thread in self.desks:
+        for thread in self.threads:
             thread.close()
 
 
@@ -98,7 +98,7 @@ def warm_up(room: PlaygroundVictims) -> None:
 
     A failure is logged; a visitor who needs that job gets the error.
     """
-    for thread in room.desks:
+    for thread in room.threads:
         for future in _work(room, thread):
             try:
                 future.result(SECONDS)

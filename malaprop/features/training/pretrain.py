@@ -61,7 +61,7 @@ class Pretrain:
 
     @property
     def place(self) -> str:
-        """The encoder's folder: the study's own, or the one in the cache."""
+        """Return the encoder's folder: the study's own, or the one in the cache."""
         from malaprop.zoo.pretrain.kinds import home
 
         return str(home(self.kind)) if self.cache else "."

@@ -87,7 +87,7 @@ class Train:
 
     @property
     def where(self) -> RunOptions:
-        """The run options; all63 without --jobs gets as many processes as the machine has room for."""
+        """Return the run options; all63 without --jobs gets as many processes as the machine has room for."""
         if not self.is_zoo or self.machine.jobs or self.machine.engine != "local":
             return self.machine
         from malaprop.features.training.zoo_study import default_jobs
@@ -110,7 +110,9 @@ class Train:
         for name in unread:
             if given[name] not in (None, ()):
                 flag = f"--{name.replace('_', '-')}"
-                raise SettingError(f"{flag} is no option of train {self.spec.lower()}; it belongs to {BELONGS[name]}")
+                raise SettingError(
+                    f"{flag} is not an option of train {self.spec.lower()}; it belongs to {BELONGS[name]}"
+                )
         refuse_precision(self.command, self.machine)
 
     def plan(self) -> Iterator[Task]:

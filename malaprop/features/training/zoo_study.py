@@ -34,7 +34,7 @@ SPECIAL = 64  # the number of every model that is not in the paper's table
 
 
 def default_jobs(device: str) -> int:
-    """Return the number of processes: on a GPU one a core, up to 14; on a CPU one for two cores."""
+    """Return the number of processes: up to 14 on a GPU, one for each core; on a CPU one for every two cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(14, cores - 1) if device.startswith("cuda") else cores // 2)
 
@@ -54,7 +54,7 @@ class ZooMember(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """A rough training time; the longest start first, so that none runs alone at the end."""
+        """Return a rough training time; the longest start first, so that none runs alone at the end."""
         if self.spec.fine_tuned:
             return 60
         kind = {"BiLSTM": 5, "LSTM": 3, "CNN": 1}.get(self.spec.encoder, 4) * self.spec.depth
@@ -69,18 +69,19 @@ class Zoo:
 
     @cached_property
     def texts(self) -> Splits:
+        """Return the dataset's training, validation and test parts."""
         return self.study.texts.splits()
 
     @cached_property
     def words(self) -> WordRows:
-        """The texts as word numbers, computed once for all models that read words."""
+        """Return the texts as word numbers, computed once for all models that read words."""
         from malaprop.zoo.train import WordRows
 
         return WordRows.of(self.texts, int(self.study.beginning.settings.get("least", 1)))
 
     @property
     def seeds(self) -> dict[ZooSpec, list[int]]:
-        """The chosen models with their seeds: `--seeds` of a one-layer model, one of the others; NAME#2 has its own."""
+        """Return the chosen models with their seeds: `--seeds` for a one-layer model, else one; NAME#2 has its own."""
         from malaprop.zoo import names as zoo
 
         found: dict[ZooSpec, list[int]] = {}
@@ -91,7 +92,7 @@ class Zoo:
 
     @cached_property
     def members(self) -> tuple[ZooMember, ...]:
-        """The models to train, each with its folder in --out or in the cache."""
+        """Return the models to train, each with its folder in --out or in the cache."""
         from malaprop.zoo import names as zoo
         from malaprop.zoo.cache import home
 

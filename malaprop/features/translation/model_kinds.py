@@ -41,7 +41,7 @@ def _train_translator(asked: TrainingRequest, worker: WorkerContext, inputs: Inp
         device=worker.device,
         settings=dict(asked.beginning.settings),
         quiet=worker.quiet,
-        heard=listen,
+        on_epoch=listen,
     )
 
 

@@ -67,7 +67,7 @@ class TranslationExample:
 
 @dataclass(frozen=True, slots=True)
 class TranslationExamples:
-    """The attention of a few successes of one run, stored beside it until the record is computed."""
+    """The attention of a few successes of one run, stored beside the run until the record is computed."""
 
     found: tuple[TranslationExample, ...]
 

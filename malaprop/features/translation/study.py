@@ -225,7 +225,7 @@ class TranslateAttack:
 
     @property
     def goals(self) -> dict[str, TranslationGoal]:
-        """One goal for each keyword, or the goal without keywords, by folder names."""
+        """Return one goal for each keyword, or the goal without keywords, by folder names."""
         from malaprop.core.catalogue import unknown
         from malaprop.features.translation.attacks.goals import BleuDrop, KeywordAppears, NonOverlap
 

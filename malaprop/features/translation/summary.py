@@ -64,7 +64,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _bleus(tried: Sequence[Outcome], seed: int) -> tuple[Bleu, Bleu, Bleu] | tuple[None, None, None]:
-    """BLEU before and after, and the drop over the same redrawn sets of sentences."""
+    """Return BLEU before and after, and the drop, with intervals over the same resampled sets of sentences."""
     if not tried:
         return None, None, None
     references = [o.original.fields["reference"] for o in tried]

@@ -77,7 +77,7 @@ Quality = Callable[[Sequence[Outcome]], Mapping[str, list[float]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordDesign:
-    """Which recipes run on which models, with which settings; `models` are named by their run folders."""
+    """The design of a study: which recipes run on which models; `models` are named by their run folders."""
 
     models: tuple[str, ...]
     recipes: tuple[str, ...] = RECIPES

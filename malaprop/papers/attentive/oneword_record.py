@@ -44,7 +44,7 @@ class OneWordModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordCell:
-    """One recipe on one model.
+    """The result of one recipe on one model.
 
     `share` is the mean share of successful trials, for `random`. `halves` are the success rates on the shorter or less
     confident half of the texts (by `length`, by `confidence`) and on the other half. `reason` says why it did not run.
@@ -63,7 +63,10 @@ class OneWordCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Against:
-    """One measure of two recipes on the texts where both succeed; `gap` is the mean of the second minus the first."""
+    """The comparison of two recipes by one measure, on the texts where both succeed.
+
+    `gap` is the mean of the second minus the first.
+    """
 
     model: str
     first: str
@@ -89,7 +92,10 @@ class DistanceCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordRecord(Record):
-    """All models were asked about `examined` test texts; all classify `common` correctly; `texts` were attacked."""
+    """The result of a one-word study: a cell for each recipe and model, and how recipes compare.
+
+    All models classified `examined` test texts; `common` is how many all of them have right; `texts` were attacked.
+    """
 
     data: str
     task: str  # sentiment (single texts) or entailment (pairs), as the paper's tables are called

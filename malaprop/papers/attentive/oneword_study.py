@@ -100,7 +100,7 @@ class OneWord:
 
     @property
     def fitting(self) -> dict[str, Any]:
-        """The settings of training, without those of the attacks."""
+        """Return the settings of training, without those of the attacks."""
         return {name: value for name, value in self.training.items() if name not in _OF_RECIPES}
 
     def check(self) -> None:

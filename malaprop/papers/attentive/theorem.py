@@ -145,7 +145,7 @@ def add_cases(where: str, dim: int, cases: Sequence[TheoremCase], angles: Sequen
 
 
 def simulate_all(draws: int, seed: int) -> list[Bound]:
-    """Theorem 1 over dimensions, numbers of words and lengths of the change, and its tightest case."""
+    """Simulate Theorem 1 over dimensions, numbers of words and lengths of the change, and its tightest case."""
     rows = [simulate(dim, WORDS[1], DELTAS[0], draws=draws, seed=seed) for dim in DIMS]
     rows += [simulate(DIMS[2], WORDS[0], DELTAS[0], draws=draws, seed=seed)]
     rows += [simulate(DIMS[2], WORDS[1], DELTAS[1], draws=draws, seed=seed)]

@@ -25,7 +25,7 @@ _KEPT = 1 << 16  # texts whose important words are kept, some kilobytes each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Every text of a batch is followed by other wordings of it, with its label; all weigh alike.
+    """A training method that adds to every text of a batch other wordings with its label; all have equal weight.
 
     Settings are those of `Switch`, with the paper's for MNLI as defaults: 9 words, 10 candidates, 4 alternatives. The
     alternatives are drawn anew at every step. `ranker` is a trained victim whose gradients say which words matter, as

@@ -64,7 +64,7 @@ _SPREAD = np.int64(0x5851F42D4C957F2D)  # odd, parts the keys of samples; from K
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Five:
-    """The victim's answer is the vote of its answers with noise on the vectors of all chosen words at once.
+    """A defence whose answer is the vote of the victim's answers with noise on the vectors of all chosen words at once.
 
     `noise` is the standard deviation of each number of a vector, in the units of the victim's own word vectors.
     Defaults are the paper's for MNLI: 1 word, noise of 8.14, 8 samples, mean of logits. Differs: the authors' code

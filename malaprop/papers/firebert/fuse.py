@@ -19,7 +19,7 @@ from malaprop.papers.firebert.switch import Switch, SwitchChoice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fuse:
-    """The victim's answer is the vote of its answers for other wordings; with `own` the text itself votes too.
+    """A defence that takes a vote of the victim's answers for other wordings; with `own` the text itself votes too.
 
     Defaults are the paper's for MNLI: 2 words, 10 candidates, 14 alternatives, 14 drawn, mean of logits. Differs: alike
     alternatives are not compared with the text unless asked for (`similarity=filter`): it costs as much again, and with
@@ -44,7 +44,7 @@ class Fuse:
         return self.vote == "majority"
 
     def check(self, victim: Victim) -> None:
-        """Any victim will do: words are ranked by leaving each out where there are no gradients."""
+        """Accept any victim: without gradients, words are ranked by leaving each out."""
 
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[SwitchChoice]:
         return self.switch.choices(victim, texts, counters)

@@ -29,7 +29,7 @@ _SLACK = 1e-4  # of the largest size: nearer ones count as equal, so that the ro
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeighedWords:
-    """One text: its slots that are no stop words, the most important first, and the victim's plain answer."""
+    """The words of one text by importance: slots without stop words, most important first, and the victim's answer."""
 
     text: Text
     slots: Ints

@@ -66,7 +66,7 @@ class SwitchChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """The paper's settings, with those of its co-tuned MNLI model as defaults: 9 words, 10 candidates, 4 alternatives.
+    """The settings of SWITCH; the defaults are the paper's for co-tuned MNLI: 9 words, 10 candidates, 4 alternatives.
 
     `multiplier` times `alternatives` are drawn before similarity ranks them (`rank`: the most similar first) or takes
     some away (`filter`: those below `floor`); with `off` none is compared and as many are drawn as are asked for.
@@ -104,7 +104,7 @@ class Switch:
 
     @property
     def count(self) -> int:
-        """How many alternatives are drawn of each text, before similarity takes some away."""
+        """Return how many alternatives to sample for each text, before the similarity filter."""
         return self.alternatives * (1 if self.similarity == "off" else self.multiplier)
 
     def but(self, **settings: Any) -> Switch:
@@ -187,7 +187,7 @@ class Switch:
 
 @cache
 def encoder(device: str) -> Any:
-    """The sentence encoder on the victim's device."""
+    """Return the sentence encoder on the victim's device."""
     from malaprop.models.encoders.encoder import open_encoder
 
     return open_encoder(device=device)

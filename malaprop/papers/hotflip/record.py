@@ -62,7 +62,7 @@ class Economy:
 
     @property
     def ratio(self) -> float | None:
-        """Adversarial texts a second by derivatives, over those by exact losses."""
+        """Return how many times faster derivatives find successes than exact losses; None where either finds none."""
         if not (self.success.hits and self.exact_success.hits and self.seconds > 0):
             return None
         return (self.success.hits / self.seconds) / (self.exact_success.hits / self.exact_seconds)
@@ -70,9 +70,10 @@ class Economy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipRecord(Record):
-    """`moved` counts the edited words of successes whose original is not among the five nearest words any more.
+    """The result of a HotFlip study.
 
-    `ranked` are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses.
+    `moved` counts the edited words of successes whose original is not among the five nearest words any more. `ranked`
+    are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses.
     """
 
     model: str

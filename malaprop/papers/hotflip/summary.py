@@ -103,7 +103,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipDesign:
-    """`models` are the plain one and those hardened by each method; `confidences` those that attacks ask for."""
+    """The design of a study: `models` are the plain one and one hardened by each method.
+
+    `confidences` are those that the attacks must reach.
+    """
 
     methods: tuple[str, ...]
     confidences: tuple[float, ...] = (0.0, 0.5, 0.9)

@@ -30,7 +30,7 @@ from malaprop.zoo.training import Batch, Hooks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipTraining:
-    """Ebrahimi et al. 2018, section 4.1: after one backward pass the best flips of a text are made together.
+    """Training on flips (Ebrahimi et al. 2018, section 4.1): one backward pass ranks them, the best are all applied.
 
     Half of the loss is on the texts as they are, half on the flipped ones. A flip leaves a word one word, as it does in
     the attack.

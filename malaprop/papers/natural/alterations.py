@@ -29,7 +29,7 @@ def _read_sentences(folder: Path, run: Run) -> dict[str, list[Alteration]]:
 
 
 def _read_images(folder: Path, run: Run) -> dict[str, list[Alteration]]:
-    """The adversaries of the search, and beside them those of the baseline."""
+    """Return the adversaries of the search, and beside them those of the baseline."""
     found = {run.recipe: _convert(record.read_finds(folder), folder)}
     whole = record.NaturalRecord.read(folder)
     baseline = () if whole is None else whole.gallery.get(f"{run.victim}, {FGSM.upper()}", ())

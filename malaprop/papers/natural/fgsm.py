@@ -22,7 +22,7 @@ STEPS = tuple(round(0.02 * k, 2) for k in range(1, 26))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fgsm:
-    """One step along the sign of the gradient; of the sizes in `steps` the smallest that changes the answer."""
+    """The fast gradient sign method: one step along the sign, the smallest of `steps` that changes the answer."""
 
     data: ImageSet
     victim: ImageVictim

@@ -66,7 +66,7 @@ class ImageDomain:
 
     @property
     def split(self) -> str:
-        """The part of the data that is searched."""
+        """Return the part of the data whose images are searched around."""
         return "test" if self.asked.split == "auto" else self.asked.split
 
     def load(self, split: str) -> ImageSet:
@@ -188,7 +188,7 @@ class ImageDomain:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The parts that run.toml has for every run."""
+        """Return the parts that run.toml has for every run."""
         return {"task": _TASK, "split": self.split}
 
     def batch(self, context: WorkerContext) -> int:

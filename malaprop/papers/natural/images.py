@@ -34,7 +34,7 @@ def make_image_data(data: ImageSet, manifold: ImageManifold, refine: int = 0) ->
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageTarget:
-    """A classifier of images as the target of searches. `labels` False: search misclassified images too."""
+    """A classifier of images as the target of searches; without `labels` misclassified images are searched too."""
 
     latent_data: LatentData
     manifold: ImageManifold

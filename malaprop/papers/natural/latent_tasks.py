@@ -29,7 +29,7 @@ IMAGE_VICTIM, TEXT_VICTIM = "forest", "LSTM-W-GloVe-1"  # defaults of --victim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latent:
-    """Which items are searched around, in which space, and how far."""
+    """The options of a latent search: which items to search around, in which space, and how far."""
 
     data: str = opt(
         "mnist",
@@ -77,7 +77,7 @@ class Domain(Protocol):
     def generator(self) -> str: ...
     @property
     def judges(self) -> Mapping[str, Any]:
-        """Models that judge adversaries and that no search queries, by name."""
+        """Return the models that judge adversaries and that no search queries, by name."""
 
     def check(self, victims: Sequence[Any], where: RunOptions) -> None: ...
     def make_search(self, name: str) -> Any: ...
@@ -96,7 +96,7 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentJob:
-    """One victim under one search, and the folder of its run."""
+    """A task's work: one victim under one search, and the folder of its run."""
 
     search: str
     victim: str  # as records call it
@@ -104,7 +104,7 @@ class LatentJob:
 
     @property
     def model(self) -> str:
-        """The name by which a task gets the victim."""
+        """Return the name by which a task gets the victim."""
         return f"victims/{slug(self.victim)}"
 
     @property

@@ -121,7 +121,7 @@ class VerbDropped:
 
     @property
     def hopeless(self) -> str:
-        """The reason why no translation can pass; empty if one can."""
+        """Return the reason why no translation can pass; empty if one can."""
         if self.both and self.of is not None and len(self.of) < 2:
             return "it has no two verbs that its translation has too"
         return "its translation has no verb that could be dropped" if self.of == frozenset() else ""

@@ -123,7 +123,7 @@ class VictimPair:
 
     @property
     def p(self) -> float:
-        """The p-value of the sign test, two-sided and exact."""
+        """Return the p-value of the sign test, two-sided and exact."""
         n, least = self.larger.total, min(self.larger.hits, self.larger.total - self.larger.hits)
         return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n) if n else 1.0
 

@@ -53,7 +53,7 @@ class _LearnedPlane:
 
 @dataclass(frozen=True)
 class _Plane:
-    """The plane as it is: a point stands for itself."""
+    """The plane itself as a manifold: a latent point is its own item."""
 
     dim: int = 2
     fingerprint: str = ""
@@ -70,7 +70,7 @@ def _above(items: Floats, answers: Floats) -> Flags:  # noqa: ARG001 - a goal se
 
 
 def _height(items: Floats) -> Floats:
-    """Answer as the victim, which reads the height alone."""
+    """Return the victim's answers: the heights of the points."""
     return np.asarray(items[:, 1])
 
 

@@ -89,7 +89,7 @@ class TextDomain:
 
     @cached_property
     def whole(self) -> Dataset:
-        """The texts that examples are drawn from: the chosen part, with labels in the chosen order."""
+        """Return the texts that examples are sampled from: the chosen part, with labels in the chosen order."""
         return Selection(data=self.asked.data, split=self.asked.split, labels=self.labels).whole(self.victims)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class TextDomain:
 
     @property
     def is_named(self) -> bool:
-        """Whether the sentence model is given by its kind and trained here, not by a folder."""
+        """Return whether the sentence model is given by its kind and trained here, not by a folder."""
         return self.generator in _KINDS and not Path(self.generator).is_dir()
 
     def make_search(self, name: str) -> LatentSearch:

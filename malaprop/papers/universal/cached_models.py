@@ -124,5 +124,5 @@ class StudyVictims:
 
     @property
     def victims(self) -> Mapping[str, Any]:
-        """What is loaded for each victim, by the name that tasks give it ("victim 0", "victim 1", ...)."""
+        """Return what is loaded for each victim, by the name that tasks give it ("victim 0", "victim 1", ...)."""
         return {f"victim {number}": self.load_from(spec) for number, spec in enumerate(self.specs)}

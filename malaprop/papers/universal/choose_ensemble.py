@@ -38,7 +38,7 @@ EXACT = 500_000  # steps of exact search at most: some ten seconds
 
 
 def fitness(rates: Doubles, ensembles: Ints) -> Doubles:
-    """Equation 1 for each row of members: the mean over targets of the best member's rate.
+    """Return the fitness (equation 1) of each row of members: the mean over targets of the best member's rate.
 
     `rates` [source, target] has base rates on its diagonal; what was not tried counts as 0.
     """
@@ -124,7 +124,7 @@ class _Bounded:
         self.best, self.top = start, float(rates[list(start)].max(0).mean())
 
     def descend(self, held: tuple[int, ...], rest: Ints, reached: Doubles, free: int) -> bool:
-        """Looks at all ensembles of the models held and `free` of the rest; False where the steps are spent."""
+        """Search all ensembles of the models held and `free` of the rest; return False where the steps are spent."""
         self.left -= 1
         if self.left < 0:
             return False

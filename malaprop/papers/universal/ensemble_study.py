@@ -59,7 +59,7 @@ class EnsembleSearch:
 
     @property
     def saving(self) -> OutputOptions:
-        """All is written to the transfer study's folder."""
+        """Return the output options: everything is written to the transfer study's folder."""
         return OutputOptions(out=self.source, json=self.json, quiet=self.quiet)
 
     def check(self) -> None:
@@ -81,7 +81,7 @@ class EnsembleSearch:
 
     @property
     def matrix(self) -> TransferRecord:
-        """The record of the transfer study."""
+        """Return the record of the transfer study."""
         from malaprop.papers.universal.record import TransferRecord
 
         record = TransferRecord.read(self.source)
@@ -91,7 +91,7 @@ class EnsembleSearch:
 
     @property
     def transfer(self) -> Transfer:
-        """The settings of the transfer study, from its study.toml, or from its record where there is no such file."""
+        """Return the transfer study's settings, from its study.toml, or from its record where there is no such file."""
         from malaprop.frame.study.commands import read_study
 
         if (self.source / STUDY).is_file():

@@ -134,24 +134,24 @@ def _find_known(matrix: Matrix, sources: Ints, targets: Ints) -> tuple[Ints, Int
 
 
 def differences(matrix: Matrix, sources: Ints, targets: Ints) -> Doubles:
-    """Absolute differences of rates to the target's base rate."""
+    """Return the absolute differences of rates to the target's base rate."""
     return np.abs(matrix.rates[sources, targets] - matrix.base[targets])
 
 
 def _noise(matrix: Matrix, sources: Ints, targets: Ints) -> float:
-    """The mean absolute difference of two equal rates, from their counts: sqrt(2 / pi) of its standard deviation."""
+    """Return the mean absolute difference of two equal rates from counts: sqrt(2 / pi) of its standard deviation."""
     spread = np.hypot(matrix.deviations[sources, targets], matrix.deviations[targets, targets])
     return float(np.sqrt(2 / np.pi) * spread.mean())
 
 
 def _error(matrix: Matrix, sources: Ints, targets: Ints) -> float:
-    """The standard error of the mean difference from the counts: those of the rates, and those of the base rates."""
+    """Return the standard error of the mean difference, from the counts of the rates and of the base rates."""
     rates = standard_error(sources, matrix.deviations[sources, targets])
     return float(np.hypot(rates, standard_error(targets, matrix.deviations[targets, targets])))
 
 
 def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResamples) -> tuple[Factor, ...]:
-    """Table 2 with intervals; a factor that no pair of these models shows is left out."""
+    """Return the rows of Table 2 with intervals; a factor that no pair of these models shows is left out."""
     out = []
     for name, (alike, about) in FACTORS.items():
         sources, targets = _find_known(matrix, *pairs(traits, alike))
@@ -171,13 +171,13 @@ def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResampl
 
 
 def order(found: Sequence[Factor]) -> tuple[str, ...]:
-    """The four factors that are there, the largest first."""
+    """Return the names of the four factors that were measured, the largest first."""
     kept = [factor for factor in found if factor.name in ORDER]
     return tuple(factor.name for factor in sorted(kept, key=lambda factor: -factor.mean.value))
 
 
 def order_share(matrix: Matrix, traits: Sequence[Traits | None], draws: ModelResamples) -> float | None:
-    """In how many resamples all four stand in the paper's order; None where one of them cannot be told.
+    """Return the share of resamples in which all four factors stand in the paper's order; None without all four.
 
     Each resample has other models, and counts that are off by their standard error.
     """

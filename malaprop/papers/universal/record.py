@@ -54,7 +54,7 @@ class TransferModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """Mean absolute difference to the base rate over pairs that differ in one trait.
+    """A factor's effect: the mean absolute difference to the base rate over pairs of models that differ in one trait.
 
     `noise` is what that mean would be about if there were no difference at all, from the counts behind each rate.
     """
@@ -98,7 +98,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord(Record):
-    """Row s, column t: of `totals` adversarial texts of source s, target t gets `hits` wrong.
+    """The result of a transfer study: of `totals[s][t]` adversarial texts of source s, target t gets `hits` wrong.
 
     Of them t had `before` right in the original, and `carried` of those it now gets wrong. On the diagonal stands the
     second of each model, trained from another seed: its base rate. None where there is none.

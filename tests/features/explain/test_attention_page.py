@@ -13,11 +13,11 @@ from malaprop.features.explain.report import (
     attention_figure,
     body,
     figure_files,
-    print_sight,
+    print_example,
     render,
     terminal,
     variation_figure,
-    write_sights,
+    write_examples,
 )
 from malaprop.frame.report.maps import ShadeTable, loglog, tables
 
@@ -72,13 +72,13 @@ def test_hostile_words_are_text(tmp_path):
     page = render([hostile])
     assert "<script" not in page
     assert "default-src &" in page
-    path = write_sights([hostile], tmp_path / "out")
+    path = write_examples([hostile], tmp_path / "out")
     assert path.name == "attention.html"
     assert sorted(p.name for p in path.parent.iterdir()) == ["attention-0.svg", "attention.html", "states-0.svg"]
 
 
 def test_terminal_output(capsys):
-    print_sight(study().sights[0])
+    print_example(study().sights[0])
     said = terminal(study()) + capsys.readouterr().out
     assert "m, gs-ec, 9 texts" in said
     assert "0.50 (0.40-0.60)" in said

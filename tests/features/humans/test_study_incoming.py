@@ -114,7 +114,7 @@ def test_label_studio_there_and_back(path, tmp_path):
         (("999.0", "w", "1"), "row 3: the study has no task '999.0'"),
         (("1", "w", "1"), "no task '1'"),
         (("x.0", "w", "1"), "no task 'x.0'"),
-        (("{task}", "w", "perhaps"), "'perhaps' is no answer to task"),
+        (("{task}", "w", "perhaps"), "'perhaps' is not an answer to task"),
         (("{task}", "", "{choice}"), "names no rater"),
         (("{task}", "w", "{choice}"), "again, after"),
     ],
@@ -142,7 +142,7 @@ def test_the_same_file_twice_is_refused(path, tasks, tmp_path):
         ("a.csv", "task,rater\n1.0,w\n", "lacks 'answer'"),
         ("a.json", "{", "is not JSON"),
         ("a.json", '{"task": 1}', "a list of objects"),
-        ("a.json", '[{"annotations": [{"result": []}], "data": {"task": "1.0"}}]', "no Label Studio annotation"),
+        ("a.json", '[{"annotations": [{"result": []}], "data": {"task": "1.0"}}]', "not a Label Studio annotation"),
     ],
 )
 def test_files_that_hold_no_answers(path, tmp_path, name, content, told):

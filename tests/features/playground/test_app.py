@@ -250,13 +250,13 @@ def test_few_attacks_at_once_and_those_left_alone_stop():
         assert answers[0].headers["content-type"].startswith("text/event-stream")
         lines = answers[0].iter_lines()  # closed, and the answer with it, once nobody holds it
         assert next(lines) == "event: text"
-        until(lambda: len(made.desks[0]._going) == 3)
+        until(lambda: len(made.threads[0]._going) == 3)
         refused = client.post("/api/attack", json=body)
         assert refused.status_code == 429
         assert "you have 3 attacks running" in refused.json()["error"]
         for one in opened:
             one.__exit__(None, None, None)
-        until(lambda: not made.desks[0]._going)
+        until(lambda: not made.threads[0]._going)
         after = rounds[0]
         told = events(client.post("/api/attack", json=sent("a bad film", recipe="pwws")))
         assert told[-1][0] == "done"

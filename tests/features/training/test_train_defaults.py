@@ -30,13 +30,13 @@ def type_in(monkeypatch, capsys, tmp_path):
         (("nmt-lstm", "--data", "mr"), "needs source,target"),
         (("wgan", "--data", "mr"), "wgan reads images"),
         (("forest", "--data", "mr"), "forest reads images"),
-        (("vae", "--start", "bert-base-uncased"), "--start is no option of train vae"),
-        (("nmt-lstm", "--label", "stars"), "--label-column is no option of train nmt-lstm"),
+        (("vae", "--start", "bert-base-uncased"), "--start is not an option of train vae"),
+        (("nmt-lstm", "--label", "stars"), "--label-column is not an option of train nmt-lstm"),
         (
             ("LSTM-W-Random-1", "--seeds", "2"),
-            "--seeds is no option of train lstm-w-random-1; it belongs to train all63",
+            "--seeds is not an option of train lstm-w-random-1; it belongs to train all63",
         ),
-        (("arae", "--start", "here"), "--start is no option of train arae"),
+        (("arae", "--start", "here"), "--start is not an option of train arae"),
     ],
 )
 def test_what_does_not_fit_is_refused(type_in, words, said, tmp_path):

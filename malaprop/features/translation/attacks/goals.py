@@ -34,7 +34,7 @@ class Lead(NamedTuple):
 
 
 class TranslationGoal(Protocol):
-    """A goal: `lead` guides models that give probabilities, `value` rates an output, larger is nearer to the goal."""
+    """A goal: `lead` guides models that give probabilities, `value` rates an output; larger is nearer to the goal."""
 
     @property
     def name(self) -> str: ...
@@ -262,7 +262,7 @@ class Disappears:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """Makes a user's function of source and output true; a number is how near it is, and 1 or more is reached."""
+    """Makes a user's function of source and output true; of a function that returns a number, 1 or more is true."""
 
     name: str
     call: Predicate
@@ -301,5 +301,5 @@ def probe(spec: str, resolve: Callable[[str], object]) -> TranslationGoal:
         raise unknown("probe", spec, [f"{ready}:WORD" for ready in READY] + ["module:function"])
     found = resolve(spec)
     if not callable(found):
-        raise SettingError(f"{spec} is no function; a probe takes source and output and says whether it is reached")
+        raise SettingError(f"{spec} is not a function; a probe takes source and output and says whether it is reached")
     return Probe(name=spec, call=found)

@@ -26,7 +26,7 @@ _VERIFIED = 5  # successes that the attack tries to confirm before it goes on
 
 
 class Case(NamedTuple):
-    """A sentence to attack."""
+    """A sentence under attack with its reference."""
 
     id: str
     source: str

@@ -24,7 +24,7 @@ KINDS = ("nmt-lstm", "nmt-transformer")
 
 
 def network(kind: str, vocab: int, shape: Mapping[str, Any]) -> nn.Module:
-    """Fresh weights in that shape."""
+    """Return a network of this kind and shape with fresh weights."""
     from malaprop.features.translation.models import lstm, transformer
 
     if kind not in KINDS:
@@ -38,11 +38,12 @@ def network(kind: str, vocab: int, shape: Mapping[str, Any]) -> nn.Module:
 
 
 def is_translator(folder: Path) -> bool:
+    """Return whether the folder holds a finished translation model."""
     return holds(folder, "translator")
 
 
 def save(folder: Path, card: Card, model: nn.Module, subwords: SubWords, words: list[str]) -> None:
-    """Writes the folder whole or not at all; weights take two bytes each."""
+    """Write the folder whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
     with write_folder(folder, "translator") as made:
@@ -58,7 +59,7 @@ def read_card(folder: Path) -> Card:
 
 
 def load(folder: Path) -> tuple[Card, nn.Module, SubWords, list[str]]:
-    """The model in evaluation mode and in fp32, its sub-words, and the words of its sources, most frequent first."""
+    """Return the card, the model (fp32, for evaluation), its sub-words, and its sources' words, most frequent first."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -75,7 +76,7 @@ def load(folder: Path) -> tuple[Card, nn.Module, SubWords, list[str]]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Sixteen hex digits of the weights and of what says how to read them."""
+    """Return sixteen hex digits of the weights and of the files that say how to read them."""
     digest = sha256()
     for name in (WEIGHTS, PIECES, WORDS):
         with (folder / name).open("rb") as stream:

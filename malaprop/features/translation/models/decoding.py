@@ -21,7 +21,7 @@ BATCH = {"cpu": 4096, "cuda": 65_536}  # pieces of sources decoded together, bea
 def translate(
     model: nn.Module, subwords: SubWords, sources: Sequence[str], *, width: int = 5, batch: int | None = None
 ) -> list[str]:
-    """Translate each source by beam search; what lies beyond the model's limit is cut off."""
+    """Translate each source by beam search; a source longer than the model's limit is cut."""
     device, limit = device_of(model), limit_of(model)
     rows = [cut_pieces(subwords.ids(source), limit) for source in sources]
     out: list[list[int]] = [[] for _ in rows]

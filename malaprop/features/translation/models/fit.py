@@ -81,14 +81,14 @@ class Translating:
         self.mean = deepcopy(model).requires_grad_(False)
         self._batches: tuple[int, list[Ints]] = (0, _batches(rows, plan.tokens, seed, 0))
         self.a_pass = len(self._batches[1])  # the same in every epoch: it depends on the lengths alone
-        phase = Stage(
+        stage = Stage(
             losses=self.losses,
             steps=plan.epochs * self.a_pass,
             look=self.look,
             every=self.a_pass,
             patience=plan.patience,
         )
-        pace = Schedule(
+        schedule = Schedule(
             rate=plan.rate,
             slope=inverse_root(plan.warmup),
             decay=plan.decay,
@@ -96,10 +96,10 @@ class Translating:
             betas=(0.9, 0.98),
             eps=1e-9,
         )
-        self.course = TrainingTask(
-            phases=(phase,),
+        self.task = TrainingTask(
+            phases=(stage,),
             modules={"model": model, "mean": self.mean},
-            learners={"model": ParameterGroup(pace, model.named_parameters())},
+            learners={"model": ParameterGroup(schedule, model.named_parameters())},
             best="mean",
         )
 
@@ -134,7 +134,7 @@ def fit(
     seed: int,
     unfinished: TrainingFolder,
     title: str = "",
-    heard: Callable[[TranslationEpoch], None] | None = None,
+    on_epoch: Callable[[TranslationEpoch], None] | None = None,
 ) -> list[TranslationEpoch]:
     """Train a model in place and leave the best weights in it; `title` is the progress bar's.
 
@@ -146,10 +146,10 @@ def fit(
         return TranslationEpoch(step // work.a_pass, figures["loss"], figures["bleu"], seconds)
 
     def listen(now: TrainingStep, look: Assessment) -> None:
-        if heard:
-            heard(epoch(now.step, look.figures, now.seconds))
+        if on_epoch:
+            on_epoch(epoch(now.step, look.figures, now.seconds))
 
-    fitted = loop.fit(work.course, unfinished=unfinished, title=title, quiet=not title, listen=[listen])
+    fitted = loop.fit(work.task, unfinished=unfinished, title=title, quiet=not title, listen=[listen])
     model.load_state_dict(work.mean.state_dict())
     return [epoch(look["step"], look, look["seconds"]) for look in fitted.looks]
 

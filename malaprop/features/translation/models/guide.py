@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 class Forced(Protocol):
-    """The half of a network that reads given outputs."""
+    """The part of a network that scores given outputs."""
 
     def encode(
         self,

@@ -18,7 +18,7 @@ from malaprop.features.translation.models.subwords import PAD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LstmShape:
-    """`units` of the encoder's two directions together, and of each layer of the decoder."""
+    """The sizes; `units` are those of the encoder's two directions together, and of each layer of the decoder."""
 
     dim: int = 256
     units: int = 512
@@ -31,7 +31,7 @@ class LstmShape:
 
 
 class LstmState(NamedTuple):
-    """The decoder's state: hidden and cell of both layers, and the source with its keys."""
+    """The decoder's state: hidden and cell states of both layers, and the source with its attention keys."""
 
     memory: SourceMemory
     keys: Tensor
@@ -39,8 +39,11 @@ class LstmState(NamedTuple):
 
 
 class Lstm(nn.Module):
-    """Luong et al. 2015, general attention. Differs: the first layer's state asks, and the answer goes into the second
-    layer instead of the next step's input, so that training reads whole rows at a time."""
+    """An LSTM translator with general attention (Luong et al. 2015).
+
+    Differs: the first layer's state is the query, and the attended source enters the second layer instead of the next
+    step's input, so that training reads whole rows at a time.
+    """
 
     half_precision = False  # cuDNN would take fp16 where bf16 is asked for
 

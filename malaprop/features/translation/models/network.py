@@ -31,7 +31,7 @@ class TranslationNetwork(Protocol):
         lengths: Int[Tensor, " batch"],
         blank: Bool[Tensor, "batch slot"] | None = None,
     ) -> SourceMemory:
-        """`lengths` lie on the CPU; where `blank`, a piece's vector is zero."""
+        """Return the encoder's states; `lengths` lie on the CPU, and a piece's vector is zero where `blank` is true."""
 
     def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
         """Return the logits of each next piece, given the pieces before it."""

@@ -20,7 +20,7 @@ _KEPT = 1_000_000  # runs whose pieces are remembered; character attacks make ne
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubWords:
-    """Cuts each run between blanks on its own, so that a changed word does not change the pieces of the others."""
+    """A tokenizer that cuts each run between blanks alone, so that a changed word leaves other words' pieces as is."""
 
     tokenizer: Tokenizer
     _known: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -56,6 +56,7 @@ class SubWords:
 
     @classmethod
     def _of(cls, made: Tokenizer) -> SubWords:
+        """Return the sub-words of a tokenizer that was trained or loaded."""
         made.no_padding()
         made.no_truncation()
         made.encode_special_tokens = True  # a text that says </s> means those letters

@@ -30,6 +30,8 @@ from malaprop.training.state import TrainingFolder
 
 
 class Pair(NamedTuple):
+    """A source sentence and its translation."""
+
     source: str
     target: str
 
@@ -126,7 +128,7 @@ def train(
     device: str = "cpu",
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
-    heard: Callable[[TranslationEpoch], None] | None = None,
+    on_epoch: Callable[[TranslationEpoch], None] | None = None,
 ) -> Card:
     """Train a model, evaluate it on the test part and write its folder; the same call resumes after a kill."""
     shape, plan, vocab, most = settings_of(kind, settings or {})
@@ -150,7 +152,7 @@ def train(
         )
 
     title = "" if quiet else f"training {kind}"
-    history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, title=title, heard=heard)
+    history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, title=title, on_epoch=on_epoch)
     figures = {
         **_judge(model, subwords, _sorted(data.test), seed),
         "held_out_bleu": round(max(epoch.bleu for epoch in history), 2),

@@ -17,7 +17,7 @@ from malaprop.features.translation.models.subwords import PAD
 
 
 class Cache(NamedTuple):
-    """Keys and values [batch, head, slot, dim / head]."""
+    """Attention keys and values [batch, head, slot, dim / head]."""
 
     keys: Tensor
     values: Tensor
@@ -27,7 +27,7 @@ class Cache(NamedTuple):
 
 
 class CrossAttention(nn.Module):
-    """Vaswani et al. 2017, several heads."""
+    """Multi-head attention (Vaswani et al. 2017)."""
 
     def __init__(self, dim: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class CrossAttention(nn.Module):
 
 
 class TranslatorLayer(nn.Module):
-    """Norm before each part; the encoder's layer looks at its own row, the decoder's at the source as well."""
+    """A layer with normalisation before each part. Both read their own row, the decoder's the source too."""
 
     def __init__(self, dim: int, heads: int, inner: int, dropout: float, *, decoder: bool) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class TranslatorLayer(nn.Module):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerShape:
-    """Sizes; one table of vectors serves source, target and output."""
+    """The sizes; one table of vectors serves source, target and output."""
 
     dim: int = 256
     heads: int = 4
@@ -146,7 +146,10 @@ class TransformerState(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """Norms first, sinusoids for places; differs from the paper's base model in size and in where the norms stand."""
+    """A Transformer translator with normalisation first and sinusoidal positions.
+
+    Differs from the paper's base model in its size and in the place of the normalisation.
+    """
 
     half_precision = True  # on a GPU it learns in bf16
 

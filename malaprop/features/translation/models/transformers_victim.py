@@ -26,7 +26,7 @@ MOST = 512  # pieces, for models that state no limit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halves:
-    """Encoder and decoder of a transformers model, with the interface of `Guide`'s network."""
+    """The encoder and decoder of a transformers model, with the interface of `Guide`'s network."""
 
     model: Any  # the library's own class
 

@@ -148,7 +148,7 @@ def wrap(thing: Any, *, name: str | None = None) -> Translator:
         return made
     call = getattr(thing, "translate", thing)
     if not callable(call) or isinstance(thing, type):
-        raise VictimError(f"{name or thing!r} is no function from a list of sources to a list of translations")
+        raise VictimError(f"{name or thing!r} is not a function from a list of sources to a list of translations")
     return FunctionTranslator(call=call, name=name or str(getattr(call, "__name__", type(thing).__name__)))
 
 

@@ -80,7 +80,7 @@ _MINED = {"small": ("genetic2", "genetic3"), "full": ("genetic2", "genetic4", "g
 _MINED_TEXTS = {"mr": 0, "ag_news": 4000, "mr-full": 8000}
 _MEASURED = {"small": 300, "full": 500}
 _HELD = 5  # a PMI is meaningful if the texts hold the word this often
-# Whose importance is explained: word models and BERT. At small size those of the cache: BERT is none of the six models.
+# Whose importance is explained: word models and BERT. At small size those of the cache: the six have no BERT.
 _EXPLAINED = {
     "small": ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"),
     "full": ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "BERT"),

@@ -160,7 +160,7 @@ class AraeWork:
         return torch.randn(len(like), self.net.shape.latent, device=like.device)
 
     def _autoencode(self, rows: Int[Tensor, "batch slot"]) -> Losses:
-        """Equation 4, and the ways through the dense space where they are learnt from the start."""
+        """Compute the autoencoder's loss (equation 4), and those of the dense space if it is learnt from the start."""
         net, how = self.net, self.how
         code = net.encode(rows)
         losses = {"words": reconstruction(net, _noisy(code, how.noise), rows, how.forget)}
@@ -176,7 +176,7 @@ class AraeWork:
         return losses
 
     def _criticise(self, real: Float[Tensor, "batch code"]) -> Losses:
-        """Equation 5, with a gradient penalty."""
+        """Compute the critic's loss (equation 5) with a gradient penalty."""
         with torch.no_grad():
             fake = self.net.out(self._z(real))
         critic = self.judges["critic"]
@@ -188,14 +188,14 @@ class AraeWork:
         return {"distance": gap}
 
     def _generate(self, rows: Int[Tensor, "batch slot"]) -> Iterator[GradientLoss]:
-        """Equation 6: generator and, at a rate of its own, reader draw together what the critic tells apart."""
+        """Yield the losses of generator and reader (equation 6), which bring real and generated codes together."""
         critic, z = self.judges["critic"], self._z(rows)
         if self.how.pull:
             yield GradientLoss("reader", critic(self.net.encode(rows)).mean())
         yield GradientLoss("generator", -critic(self.net.out(z)).mean())
 
     def _invert(self, rows: Int[Tensor, "batch slot"]) -> Losses:
-        """Equation 7: all but the inverter stays."""
+        """Compute the inverter's loss (equation 7); all other networks stay unchanged."""
         net, judge = self.net, self.judges["discriminator"]
         with torch.no_grad():
             code, z = net.encode(rows), self._z(rows)

@@ -37,7 +37,7 @@ class ImageShape:
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """Sides of the feature maps, from the smallest to the image: 4, 7, 14, 28."""
+        """Return the sides of the feature maps, from the smallest to the image: 4, 7, 14, 28."""
         out = [self.side]
         for _ in range(3 if self.kind == "strided" else 4):
             out.append(-(-out[-1] // 2))
@@ -45,7 +45,7 @@ class ImageShape:
 
     @property
     def hidden(self) -> int:
-        """Size of the critic's last hidden layer: 4,096 in the paper's for 28 x 28, 8,192 for 64 x 64."""
+        """Return the size of the critic's last hidden layer: 4,096 in the paper's for 28 x 28, 8,192 for 64 x 64."""
         return (4 if self.kind == "strided" else 8) * self.width * self.sides[0] ** 2
 
     def plain(self) -> dict[str, Any]:

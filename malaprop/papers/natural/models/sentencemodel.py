@@ -31,7 +31,7 @@ _SHARES = (0.5, 0.35, 0.14, 0.01)  # of three words, two, one, and of any word a
 
 
 class NGrams:
-    """Three words, two, one and none, mixed in fixed shares; words seen once count as unknown too.
+    """A mixture of trigrams, bigrams, unigrams and a uniform part in fixed shares; words seen once are unknown too.
 
     A perplexity by it compares sentences like those it was counted from; it is no measure between vocabularies.
     """

@@ -93,7 +93,7 @@ class SentenceWriter(nn.Module):
     def forward(
         self, code: Float[Tensor, "batch code"], before: Float[Tensor, "batch slot dim"]
     ) -> Float[Tensor, "batch slot dim"]:
-        """`before` holds the vectors of the words before each place."""
+        """Return the vectors of the words at each place; `before` holds the vectors of the words before it."""
         shown = code[:, None].expand(-1, before.shape[1], -1)
         states, _ = self.lstm(torch.cat([before, shown], 2), self.begin(code))
         out: Tensor = self.out(states)

@@ -56,7 +56,7 @@ class SentencePlan:
 
 
 class SentenceWork(Protocol):
-    """A way of learning, one batch at a time."""
+    """The protocol of a way of learning: the losses of one batch."""
 
     @property
     def modules(self) -> Mapping[str, nn.Module]: ...

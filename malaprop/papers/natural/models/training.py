@@ -211,7 +211,7 @@ class ImageWork:
         )
 
     def _prepare_inverter(self) -> None:
-        """The inverter begins from what the critic learned to see."""
+        """Start the inverter from the features that the critic learnt."""
         seen = self.nets["critic"].get_submodule("0").state_dict()
         self.nets["inverter"].get_submodule("0").load_state_dict(seen)
         self.nets["generator"].eval()

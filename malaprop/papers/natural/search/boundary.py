@@ -17,7 +17,7 @@ _TURNS = np.asarray([0.8, 0.4, 0.2, 0.1, 0.05], np.float32)  # radians towards t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
-    """Needs decisions alone, as the paper's searches do, but estimates the decision boundary from them.
+    """A search by decisions alone, as the paper's are, that estimates the decision boundary from them.
 
     A random success is moved towards the start along its direction. Random points around it, by which of them reach the
     goal, then estimate the normal of the boundary; the direction turns towards the normal, the success is moved in

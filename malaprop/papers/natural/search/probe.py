@@ -91,7 +91,7 @@ class LatentProbe:
 
     @property
     def radius(self) -> float:
-        """The distance of the closest success; infinite if there is none."""
+        """Return the distance of the closest success; infinite if there is none."""
         return self.found[0][0] if self.found else float("inf")
 
     def _keep(self, points: Floats) -> None:

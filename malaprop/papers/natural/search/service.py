@@ -24,7 +24,7 @@ class Manifold(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes when what it generates may change."""
+        """Return a digest that changes when the generated items may change."""
 
     def invert(self, items: Any) -> Floats:
         """Return a point [item, dim] for each item, where its search begins."""
@@ -42,7 +42,7 @@ Goal = Callable[[Any, Any], Flags]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatentPoints:
-    """Points [point, dim] of one search, and the goal that judges what they become."""
+    """Points [point, dim] of one search, and the goal that judges their items."""
 
     points: Floats
     goal: Goal

@@ -64,7 +64,7 @@ class Agreement:
 
     @property
     def speedup(self) -> float:
-        """How many times faster the gradient is in the victims, by the clock."""
+        """Return how many times faster the gradient is in the victims, by the clock."""
         return self.asking_exact / self.asking_gradient if self.asking_gradient else float("nan")
 
     @property

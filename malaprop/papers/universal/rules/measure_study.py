@@ -49,7 +49,7 @@ class Measure:
 
     @property
     def attacks(self) -> dict[str, Attack]:
-        """The attack that applies each file of rules, by the file's short name."""
+        """Return the attack that applies each file of rules, by the file's short name."""
         return _read_attacks(self.files, self.share)
 
     def check(self) -> None:

@@ -23,7 +23,7 @@ class ShrinkageFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedRules:
-    """The sums over all texts: `weighed` replacements of words were measured, of which `rules` were kept.
+    """The counts over all texts: `weighed` measured replacements of words, of which `rules` were kept as rules.
 
     `reasons` says why texts were left out, and how many; `seconds` are those of finding replacements and of asking the
     victims, in all processes together.
@@ -87,7 +87,7 @@ class MeasuredRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRecord(Record):
-    """All files on all victims; `share` is the most words that might change."""
+    """The result of measuring rules: all files on all victims; `share` is the largest share of words to change."""
 
     data: str
     n: int
@@ -97,7 +97,7 @@ class MeasuredRecord(Record):
     wholes: tuple[MeasuredRules, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, rates with their intervals."""
+        """Return plain values for JSON, rates with their intervals."""
         cells = [
             {
                 "rules": cell.rules,
@@ -149,7 +149,10 @@ class LabelRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosisRecord(Record):
-    """`labels` are those of the data, in the order of `RuleLine.pmi`; `lacking` are labels of rules that it lacks."""
+    """How rules relate to the data, by label.
+
+    `labels` are those of the data, in the order of `RuleLine.pmi`; `lacking` are labels of rules that it lacks.
+    """
 
     rules: str
     data: str
