@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _LOOK, _ANSWER, _ATTACKED, _DETECTOR, _NONE = "look at the victim", "answers", "attacked", "detector", "none"
 _USUAL = 0.05  # share of clean texts that may be rejected
-_BLOCK = 128  # texts between two words on how far it is
+_BLOCK = 128  # texts between two progress notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class DetectFit:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Where adversarial texts come from; none where it does without."""
+        """Return the recipes and runs that give adversarial texts; empty where the method needs none."""
         from malaprop.features.defending.detection.detector import parse_method
 
         given = tuple(name for name in self.attack if name != _NONE)
@@ -105,7 +105,7 @@ class DetectFit:
 
     @cached_property
     def attacks(self) -> dict[str, Attack]:
-        """The attacks that make them, by the names of their runs."""
+        """Return the attacks of the recipes, by the names of their runs."""
         from malaprop.frame.runs.make_attack import recipe
 
         names = [name for name in self.sources if not _is_run(name)]
@@ -114,7 +114,7 @@ class DetectFit:
 
     @cached_property
     def reading(self) -> DataReading:
-        """Of a dataset, and of a file that the victim was trained on, the part for validation; else the whole file."""
+        """Return how texts are read: the validation part of a dataset or of the victim's own file, else all rows."""
         texts = self.texts
         if texts.split == "auto" and isinstance(texts.data, str):
             marks = set(dict(trained_on([self.victim])).values())
@@ -129,7 +129,7 @@ class DetectFit:
         if parse_method(self.method).needs_attacked and not self.sources:
             raise SettingError(f"{self.method} learns from adversarial texts: name a recipe, as --attack pwws")
         self._check_rule()
-        assert self.attacks is not None  # a wrong name should not wait for a model
+        assert self.attacks is not None  # raises on a wrong name before a model is loaded
         need_two_labels(self.reading.examples)
 
     def _check_rule(self) -> None:
@@ -163,7 +163,7 @@ class DetectFit:
         )  # fmt: skip
 
     def read(self, inputs: Inputs) -> Inputs:
-        """The texts, those that an attack made of them, and all texts whose words are counted."""
+        """Return the texts, their adversarial examples, and all texts whose words are counted."""
         from malaprop.frame.records.store import outcomes_of
 
         runs = [inputs[name] for name in self.attacks]
@@ -177,7 +177,7 @@ class DetectFit:
         }
 
     def read_texts(self, inputs: Inputs) -> Inputs:
-        """The texts, and all texts whose words are counted."""
+        """Return the texts, and all texts whose words are counted."""
         return {"data": self.reading.match(_LOOK, inputs), "corpus": self._read_corpus()}
 
     def _read_corpus(self) -> list[Fields]:
@@ -187,7 +187,7 @@ class DetectFit:
         return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
 
     def try_rule(self, context: WorkerContext, inputs: Inputs) -> Iterator[bool]:
-        """Refuses an accuracy that the victim has not got, before anything is attacked."""
+        """Raise before any attack where --least-accuracy exceeds the accuracy of the victim."""
         from malaprop.features.defending.detection.detector import cut_held_out
 
         victim, data = context.victim(inputs["victim"]), inputs["data"]
@@ -259,13 +259,13 @@ class DetectFit:
 
 
 def _name_rule(figures: Mapping[str, float]) -> str:
-    """Which setting fixed the threshold."""
+    """Name the setting that fixed the threshold."""
     name = next(name for name in ("least_accuracy", "false_positives") if name in figures)
     return f"threshold by --{name.replace('_', '-')} {figures[name]:g}"
 
 
 def _describe_left(model: TrainedModel) -> str:
-    """What the threshold leaves of the texts that were held out."""
+    """Describe the accuracy on held-out texts with and without the detector."""
     right, left = (model.rates[name] for name in ("held_out_right", "held_out_left"))
     return (
         f"{_name_rule(model.figures)}: of the held-out texts {left} are answered rightly and not rejected; without the "
@@ -274,7 +274,7 @@ def _describe_left(model: TrainedModel) -> str:
 
 
 def _collect(victim: Victim, inputs: Inputs) -> FitTexts:
-    """What a detector is fitted on: the texts that the victim answers rightly, and what attacks made of them."""
+    """Return the texts to fit a detector on: those that the victim answers rightly, and their adversarial examples."""
     from malaprop.features.defending.detection.parts import FitTexts
 
     data = inputs["data"]
@@ -295,7 +295,7 @@ def _is_broken(outcome: Outcome) -> bool:
 
 
 def _answer_rightly(victim: Victim, data: Dataset) -> dict[str, Fields]:
-    """The texts that the victim answers rightly, by their ids."""
+    """Return the texts that the victim answers rightly, by their ids."""
     from malaprop.frame.study.shared_tasks import find_correct_texts
 
     right = dict(zip((example.id for example in data), find_correct_texts(victim, data).right, strict=True))
@@ -304,7 +304,7 @@ def _answer_rightly(victim: Victim, data: Dataset) -> dict[str, Fields]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicions:
-    """How suspicious a detector finds the texts of a run; of a file of clean texts there are no others."""
+    """A detector's scores for the clean and the adversarial texts of a run; a file has clean ones alone."""
 
     name: str
     recipe: str
@@ -353,7 +353,7 @@ class DetectScore:
 
     @cached_property
     def sources(self) -> Mapping[str, Path]:
-        """Runs and files by names fit for a folder."""
+        """Return the runs and files to score, by names fit for a folder."""
         from malaprop.frame.records.store import find_runs
 
         out: dict[str, Path] = {}
@@ -395,7 +395,7 @@ class DetectScore:
             )  # fmt: skip
 
     def read(self, name: str, inputs: Inputs) -> Inputs:
-        """The texts of a run or a file, and the detector, which a worker may not find on its disk."""
+        """Return the texts of a run or a file, with the detector, which a worker may not have on its disk."""
         del inputs
         path = self.sources[name]
         texts = _read_run(path, self.n) if path.is_dir() else _read_file(path, self.n, self.seed)
@@ -471,7 +471,7 @@ def _read_run(folder: Path, most: int) -> RunTexts:
 
 
 def _name_goal(parts: Any) -> str:
-    """A goal as it is typed, from what run.toml says of it."""
+    """Return a goal as a user types it, from its entry in run.toml."""
     given = dict(parts) if isinstance(parts, Mapping) else {}
     name = str(given.pop("kind", "")).lower()
     return ":".join([name, *map(str, given.values())])
@@ -483,7 +483,7 @@ def _read_file(path: Path, most: int, seed: int) -> RunTexts:
 
 
 def add_up(found: Suspicions, card: DetectorCard) -> DetectedRun:
-    """The rates of one run."""
+    """Return the detection rates of one run."""
     from malaprop.features.defending.detection.rates import find_auc, find_threshold
     from malaprop.features.defending.detection_record import DetectedRun
     from malaprop.frame.records.summary import Rate

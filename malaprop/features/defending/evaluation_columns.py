@@ -1,4 +1,4 @@
-"""The tests that defences are put to: each a column of the table, and for each defence a task.
+"""The tests of defences: each test is a column of the table, and a task for each defence.
 
 A new test is a function here, a line in `columns`, and a field of `DefenceRow`.
 """
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 NONE = "none"
-SURROGATE, DISGUISE = EVASIONS = ("surrogate", "disguise")  # attacks that know of a memory of queries
-_LONG = 60  # characters of a folder's name
+SURROGATE, DISGUISE = EVASIONS = ("surrogate", "disguise")  # attacks that know that the service remembers queries
+_LONG = 60  # the most characters of a folder's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefenceColumn:
-    """One test: a task of this name for each defence. The row of a defence is added up from its columns.
+    """One test: a task of this name for each defence; the row of a defence summarises its columns.
 
-    `work` is called with the defence, the context, and the values of the columns that it `sees`, those of the victim
-    without a defence `beside` them. `shared`: it works through the texts, which can be shared out among workers.
+    `work` gets the defence, the context, the values of the columns named in `sees`, and those of the undefended victim
+    named in `beside`. A `shared` test goes text by text, so several workers can divide the texts among them.
     """
 
     name: str
@@ -48,38 +48,38 @@ class DefenceColumn:
     shared: bool = False
     reads: Callable[[Inputs], Inputs] | None = None
     alone: bool = False
-    at: str | None = None  # its folder, where that is not its name
+    at: str | None = None  # its folder, where that differs from its name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefenceLook:
-    """A defence on the texts as they are; `passes` are forward passes of the model inside for one of them.
+    """A defence on clean texts; `passes` are forward passes of the model inside for one text.
 
-    They are counted over these texts alone, each asked once: what attacks ask depends on how far they were shared out.
+    Passes are counted over these texts alone, each read once: those of attacks depend on how workers divide the texts.
     """
 
     seen: CorrectTexts
     passes: float
-    inside: Rate | None = None  # where there are certificates: accuracy of the model inside
+    inside: Rate | None = None  # accuracy of the model inside, where the defence has certificates
 
 
 @dataclass(frozen=True, slots=True)
 class MadeAnswers:
-    """What a defence reads in each of the made samples, in the order of their ids."""
+    """The labels that a defence gives to the pre-generated adversarial examples, in the order of their ids."""
 
     answers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TransferredAnswers:
-    """By text that an attack on the undefended victim broke: whether a defence reads the adversarial text rightly."""
+    """For each success against the undefended victim, by id: whether a defence labels the adversarial text rightly."""
 
     right: dict[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class HeldCertificates:
-    """Certificates added up, and what attacks say of them."""
+    """A summary of certificates, and how many attacked texts contradict them."""
 
     certified: CertifiedRecord
     checked: Checked
@@ -87,13 +87,13 @@ class HeldCertificates:
 
 @dataclass(frozen=True, slots=True)
 class DefenceCost:
-    """Time for a text behind a defence, as a multiple of no defence's."""
+    """Time for a text behind a defence, as a multiple of the undefended victim's."""
 
     ratio: float | None
 
 
 def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
-    """The tests that a defence is put to."""
+    """Yield the tests of a defence."""
     from malaprop.features.defending.certifiable import within
     from malaprop.frame.tasks.outputs import JsonFile, RunFolder
 
@@ -129,14 +129,14 @@ def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
 
 
 def _attack_columns(test: DefenceTest, name: str, attack: Attack) -> Iterator[DefenceColumn]:
-    """One attack: as it is, as one that knows the defence, and as it broke the undefended victim."""
+    """Yield the tests of one attack: plain, knowing the defence, and transferred from the undefended victim."""
     from malaprop.frame.runs.wrap import draws_at_random, remembers_queries
     from malaprop.frame.tasks.outputs import JsonFile, RunFolder
 
     yield DefenceColumn(name=attack.name, work=partial(run_attack_column, attack), output=RunFolder(), shared=True)
     if remembers_queries(name):
         for way in EVASIONS:
-            work = partial(assail_evading, way, attack)
+            work = partial(run_evading_attack_column, way, attack)
             yield DefenceColumn(name=_name_evasion(attack, way), work=work, output=RunFolder(), shared=True)
     if test.draws and draws_at_random(name):
         work = partial(run_adaptive_attack_column, attack, test.draws)
@@ -161,13 +161,13 @@ def _name_transfer(attack: Attack) -> str:
 
 
 def place_of(name: str) -> str:
-    """The folder of a defence; of a long name, which is cut, with a digest, so that it is the only one."""
+    """Return the folder name of a defence; a long name is cut and gets a digest, so that it stays unique."""
     place = slug(name)
     return place if len(name) <= _LONG else f"{place[-_LONG + 9 :]}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
 def open_defence(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Victim:
-    """The model behind a defence."""
+    """Open the victim of a defence: its model, wrapped in the defence."""
     from malaprop.features.defending.defended_models import name_model, put_behind
 
     model = name_model(name)
@@ -184,7 +184,7 @@ def _open_vote(test: DefenceTest, name: str, context: WorkerContext, inputs: Inp
 
 
 def look(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[DefenceLook]:
-    """Each text once; where there will be certificates, by the model inside too."""
+    """Label each text once with the defence, and with the model inside where certificates follow."""
     from malaprop.core.capability import check
     from malaprop.features.defending.evaluation_figures import count_passes
 
@@ -203,7 +203,7 @@ def look(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -
 def run_attack_column(
     attack: Attack, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
-    """An attack on a share of the texts."""
+    """Attack a share of the texts."""
     victim = context.hold(lambda: open_defence(test, name, context, inputs))
     width = test.conditions.width
     yield from attack_share(context, attack, victim, share, seed=test.texts.seed, width=width)
@@ -212,7 +212,7 @@ def run_attack_column(
 def run_adaptive_attack_column(
     attack: Attack, draws: int, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
-    """An attack that knows the defence: it averages some draws, and must fool most of others."""
+    """Attack knowing the defence: scores are means over some draws, and a success must fool most of the fresh ones."""
     from malaprop.features.defending.adaptive import Adaptive
 
     def make() -> Adaptive:
@@ -222,10 +222,10 @@ def run_adaptive_attack_column(
     yield from attack_share(context, attack, context.hold(make), share, seed=test.texts.seed, width=width)
 
 
-def assail_evading(
+def run_evading_attack_column(
     way: str, attack: Attack, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
-    """An attack that knows of a memory of queries: it searches on a model of its own, or by queries in disguise."""
+    """Attack knowing that the service remembers queries: search on an own model, or with disguised queries."""
     from malaprop.features.defending.evasion import ThroughDisguise, ThroughSurrogate
 
     def make() -> ThroughDisguise | ThroughSurrogate:
@@ -240,7 +240,7 @@ def assail_evading(
 
 
 def answer(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[MadeAnswers]:
-    """The made samples, put to a defence; one that it rejects does no harm and counts as read rightly."""
+    """Label the pre-generated adversarial examples with a defence; a rejected one does no harm and counts as right."""
     from malaprop.core.victim import find_rejected
 
     made, victim = inputs["premade"], open_defence(test, name, context, inputs)
@@ -252,7 +252,7 @@ def answer(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs)
 def transfer(
     attack: Attack, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs
 ) -> Iterator[TransferredAnswers]:
-    """The texts that broke the undefended victim, put to a defence; labels are those that its own run has."""
+    """Label with a defence the successes against the undefended victim; the true labels are those of its own run."""
     from malaprop.core.victim import find_rejected
     from malaprop.frame.runs.pregenerated import from_outcomes
 
@@ -260,12 +260,12 @@ def transfer(
     made = from_outcomes(sort_by_id(inputs[test.cell(NONE, attack.name)]), attack.name)
     victim = open_defence(test, name, context, inputs)
     pairs = zip(made.examples, made.answers(victim), strict=True)
-    rejected = find_rejected(victim.label_names)  # which is no success of the attack
+    rejected = find_rejected(victim.label_names)  # a rejection is not a success of the attack
     yield TransferredAnswers({one.id: found in (labels.get(one.id), rejected) for one, found in pairs})
 
 
 def certify(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-    """A certificate a text."""
+    """Certify a share of the texts."""
     from malaprop.features.defending.certify import describe_certificates
 
     victim = context.hold(lambda: _open_vote(test, name, context, inputs))
@@ -276,7 +276,7 @@ def certify(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs
 
 
 def hold_against(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[HeldCertificates]:
-    """Certificates added up, and every attacked text held against that of its original."""
+    """Summarise certificates, and compare every attacked text with the certificate of its original."""
     from malaprop.features.defending.certifiable import within
     from malaprop.features.defending.certify import add_certificates, describe_certificates
     from malaprop.features.defending.evaluation_figures import add_outcomes, check
@@ -296,7 +296,7 @@ def hold_against(test: DefenceTest, name: str, context: WorkerContext, inputs: I
 
 
 def add_up(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-    """The row of a defence, from its columns."""
+    """Yield the row of a defence from its columns, and a note with it."""
     from malaprop.features.defending.evaluation_figures import AttackFindings, DefenceFindings, take_worst
     from malaprop.frame.runs.wrap import remembers_queries
     from malaprop.frame.tasks.outputs import Note
@@ -326,7 +326,7 @@ def add_up(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs)
 
 
 def time(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[DefenceCost]:
-    """What a defence costs, beside no defence in the same process."""
+    """Time a defence and the undefended victim in the same process, and yield the ratio."""
     from malaprop.features.defending.evaluation_figures import best_time
 
     texts = inputs["texts"]
@@ -336,7 +336,7 @@ def time(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -
 
 
 def find_noise(test: DefenceTest, name: str) -> Noise | None:
-    """The noise that the certificates of a defence are of; None where there are none, or none are asked for."""
+    """Return the noise of a defence's certificates; None where it has none, or the test wants none."""
     from malaprop.features.defending.certify import noise_of_method
     from malaprop.frame.runs.wrap import parse, read_layer
 
@@ -345,12 +345,12 @@ def find_noise(test: DefenceTest, name: str) -> Noise | None:
 
 
 def sort_by_id(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Workers finish in any order."""
+    """Return outcomes in the order of their ids, for workers finish in any order."""
     return sorted(outcomes, key=lambda outcome: outcome.id)
 
 
 def _line(row: DefenceRow) -> str:
-    """One line on a defence."""
+    """Return a line that sums up a defence."""
     knowing = f", knowing it {row.adaptive.accuracy}" if row.adaptive else ""
     carried = f", transferred {row.transferred}" if row.transferred else ""
     return (

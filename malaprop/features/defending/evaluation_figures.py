@@ -1,4 +1,4 @@
-"""The defence test: each defence on clean texts, on made samples, under attack, and under an attack that knows it."""
+"""Figures of the defence test: outcomes and labels become rates, gains, F1, a verdict and the row of a defence."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _REPEATS = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackFindings:
-    """One attack on a defence, and on the victim without it (`plain`); by text whether what broke that is read right.
+    """The outcomes of one attack on a defence (`active`, `adaptive`) and on the undefended victim (`plain`).
 
-    `transferred` has the texts that broke the undefended victim alone; None: there is no defence.
+    `transferred` says by id, for the successes on the undefended victim alone, whether the defence labels the
+    adversarial text rightly; None: there is no defence.
     """
 
     attack: str
@@ -47,13 +48,13 @@ class AttackFindings:
 
     @property
     def carried(self) -> dict[str, bool]:
-        """By text whether it is right as it is and as the attack on the undefended victim left it."""
+        """Return by id whether a text is right as it is and after the attack on the undefended victim."""
         made = self.transferred or {}
         known = [outcome for outcome in self.active if outcome.status != "error"]
         return {one.id: one.status in ("failed", "success") and made.get(one.id, True) for one in known}
 
     def describe(self, draws: int, fresh: int) -> AttackedDefence:
-        """What the attack adds up to."""
+        """Return the summary of this attack for the record."""
         carried = list(self.carried.values())
         return AttackedDefence(
             attack=self.attack,
@@ -65,7 +66,7 @@ class AttackFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefenceFindings:
-    """What the tests of one defence found."""
+    """The results of all tests of one defence."""
 
     name: str
     about: str
@@ -74,12 +75,12 @@ class DefenceFindings:
     draws: int
     fresh: int
     premade: PregeneratedExamples
-    answers: Sequence[int]  # to the made samples
+    answers: Sequence[int]  # labels of the pre-generated adversarial examples
     certified: CertifiedRecord | None = None
     checked: Checked | None = None
 
     def add_up(self) -> DefenceRow:
-        """The row of the table."""
+        """Return the row of the table."""
         first, *others = (one.describe(self.draws, self.fresh) for one in self.attacks)
         (before, under, worst), active = self._compare(), self.attacks[0].active
         gain, kept = Gain.of(before, under), Gain.of(before, worst)
@@ -113,7 +114,7 @@ class DefenceFindings:
         )
 
     def _compare(self) -> tuple[list[bool], list[bool], list[bool]]:
-        """Text by text: right under all attacks without the defence, with it, and under those that know it too."""
+        """Return [text] whether it is right under all attacks: undefended, defended, and with adaptive ones too."""
         plain, active, every = list[dict[str, bool]](), list[dict[str, bool]](), list[dict[str, bool]]()
         for one in self.attacks:
             plain.append(robust(one.plain))
@@ -128,7 +129,7 @@ class DefenceFindings:
 def check(
     certifier: Certifier, victim: Victim, noise: Noise, lines: Sequence[Certificate], outcomes: Sequence[Outcome]
 ) -> Checked:
-    """Looks at every attacked text inside the certificate of its original; as many copies vote as made that."""
+    """Vote on every attacked text inside the certificate of its original, with as many copies as certified that."""
     known = {line.id: line for line in lines if line.radius is not None}
     inside: list[tuple[Outcome, Text, int]] = []
     table = Words()
@@ -154,7 +155,7 @@ def check(
 
 
 def add_outcomes(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) -> DefenceAttacked:
-    """What one run adds up to."""
+    """Return the summary of one attack run."""
     summary = Summary.of(outcomes)
     return DefenceAttacked(
         accuracy=summary.under_attack,
@@ -168,7 +169,7 @@ def add_outcomes(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) ->
 
 
 def f1_of_run(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Of the texts as they are, and as the attack left them; what could not be attacked is left out."""
+    """Return the F1 score on clean texts and on those after the attack; texts that ended in an error are left out."""
     known = [outcome for outcome in outcomes if outcome.status != "error"]
     labels = [outcome.label for outcome in known]
     left = [o.adversarial if o.status == "success" and o.adversarial else o.original for o in known]
@@ -177,7 +178,7 @@ def f1_of_run(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def f1_score(labels: list[int], answers: list[int]) -> float:
-    """The mean over labels of the harmonic mean of precision and recall; 0 of a label that is never answered."""
+    """Return macro F1: the mean over labels, where a label that never occurs among the answers has 0."""
     found = []
     for label in sorted({*labels, *answers}):
         hits = sum(label == a == t for t, a in zip(labels, answers, strict=True))
@@ -186,7 +187,7 @@ def f1_score(labels: list[int], answers: list[int]) -> float:
 
 
 def take_worst(runs: Sequence[Sequence[Outcome]]) -> list[Outcome]:
-    """Of several attacks on the same texts the outcome that is worst for the victim, text by text."""
+    """Return for each text the outcome that is worst for the victim, among several attacks."""
     found: dict[str, Outcome] = {}
     for outcome in (one for run in runs for one in run):
         before = found.get(outcome.id)
@@ -196,12 +197,12 @@ def take_worst(runs: Sequence[Sequence[Outcome]]) -> list[Outcome]:
 
 
 def robust(outcomes: Sequence[Outcome]) -> dict[str, bool]:
-    """By text whether it is right after the attack; what could not be attacked is left out."""
+    """Return by id whether a text is right after the attack; texts that ended in an error are left out."""
     return {outcome.id: outcome.status == "failed" for outcome in outcomes if outcome.status != "error"}
 
 
 def verdict(name: str, gain: Gain, kept: Gain, random: bool, *, known: bool = True) -> str:
-    """What the figures say of a defence, in words; not `known`: the attack that knows it was left out."""
+    """Return the verdict on a defence in words; not `known`: no attack that knows the defence was run."""
     if name == "none":
         return "no defence"
     if gain.low <= 0:
@@ -221,7 +222,7 @@ def verdict(name: str, gain: Gain, kept: Gain, random: bool, *, known: bool = Tr
 
 
 def count_passes(victim: Victim) -> float:
-    """Forward passes of the model innermost for one answer of a defence, over the texts that it was asked so far."""
+    """Return the forward passes of the innermost model for one answer of a defence, the mean over its texts so far."""
     passes = 1.0
     while isinstance(victim, Defended) and victim.counters.texts:
         passes *= victim.counters.inner / victim.counters.texts
@@ -230,7 +231,7 @@ def count_passes(victim: Victim) -> float:
 
 
 def _computes_here(victim: Victim) -> bool:
-    """Whether a model of ours answers on this processor: its own time is then not changed by what else runs there."""
+    """Return whether a model of ours answers on this CPU; its processor time is then independent of other processes."""
     from malaprop.models.victims.tokens import TokenVictim
 
     while isinstance(victim, Defended):
@@ -239,7 +240,7 @@ def _computes_here(victim: Victim) -> bool:
 
 
 def best_time(victim: Victim, examples: Iterable[Example]) -> float:
-    """Seconds for some of these texts in one batch, by the victim's fast path; the best of a few tries."""
+    """Return the seconds for some of these texts in one batch on the fast path, the least of a few tries."""
     texts = [tuple(example.fields.values()) for example in islice(examples, _TIMED)]
     table = Words()
     names = [str(number) for number in range(len(texts[0]))]
@@ -248,7 +249,7 @@ def best_time(victim: Victim, examples: Iterable[Example]) -> float:
         for owner, fields in enumerate(texts)
     ]
     few, pool, best = Pool(groups[:2]), Pool(groups), float("inf")
-    victim.finish(victim.begin(few, np.arange(few.size)))  # what is read or made once is no part of the time
+    victim.finish(victim.begin(few, np.arange(few.size)))  # so that loading and caching are not timed
     clock = process_time if _computes_here(victim) else perf_counter
     for _ in range(_REPEATS):
         began = clock()

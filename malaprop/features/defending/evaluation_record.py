@@ -1,4 +1,4 @@
-"""The record of a defence test: what defences are worth on their own, against made samples, and under attack."""
+"""The record of a defence test: accuracy of each defence on clean and adversarial examples, and under attack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = "defences.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefenceAttacked:
-    """One attack on one defence; `draws` and `fresh` are 0 where it knows nothing of the defence."""
+    """The figures of one attack on one defence; `draws` and `fresh` are 0 where the attack does not know it."""
 
     accuracy: Rate
     success: Rate
@@ -29,12 +29,12 @@ class DefenceAttacked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Attacked texts that lie inside the certificate of their original."""
+    """How many attacked texts lie inside the certificate of their original, and contradict it."""
 
-    inside: int  # changed texts that the certificate speaks of, whether the attack succeeded or not
+    inside: int  # changed texts that the certificate covers, whether the attack succeeded or not
     flipped: int  # of those, successes against the few copies that were voting
     contradicted: int  # of those, texts whose label is another when as many copies vote as certified it
-    within: DefenceAttacked | None = None  # an attack that makes no other changes than the certificate speaks of
+    within: DefenceAttacked | None = None  # an attack limited to the changes that the certificate covers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +68,10 @@ class DefenceRow:
     f1: dict[str, Real] = field(default_factory=dict)  # the mean over labels: of clean, premade and active
     transferred: Rate | None = None  # right on what broke the undefended victim, else on the text; None of no defence
     others: tuple[AttackedDefence, ...] = ()  # the attacks after the first
-    steady: bool | None = None  # its answer hangs on no draws; None of records from before this was kept
+    steady: bool | None = None  # whether its answer is deterministic; None in records of before this was kept
 
     def summary(self) -> dict[str, Any]:
-        """The figures for machines."""
+        """Return the figures for JSON."""
         knowing = self.adaptive or self.active
         return {
             "clean": self.clean.to_dict(),
@@ -100,11 +100,11 @@ class DefenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourStrip:
-    """What a model makes of the nearest words of a word, each in its place in the text."""
+    """A model's labels and scores when each of a word's nearest neighbours stands in its place in the text."""
 
     model: str
     around: str  # the word
-    adversarial: bool  # whether it is the word that the attack put
+    adversarial: bool  # whether the attack inserted this word
     words: tuple[str, ...]  # the word itself first
     labels: tuple[int, ...]
     scores: tuple[float, ...]  # of the true label
@@ -112,17 +112,17 @@ class NeighbourStrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseField:
-    """Noisy vectors of the original and of the adversarial word, laid out in a plane, by what the model says there."""
+    """Noisy vectors of the original and of the adversarial word, projected to a plane, with the model's labels."""
 
     model: str
     noise: float
-    how: str  # how they were laid out
+    how: str  # the projection: pca or tsne
     points: tuple[tuple[float, float, int, bool], ...]  # x, y, label, whether it is around the adversarial word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """One attacked text looked at closely."""
+    """One attacked text, with the neighbourhoods of its original and its adversarial word."""
 
     id: str
     label: int
@@ -136,7 +136,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighboursKept:
-    """Over all successes of the attack: how many neighbours keep the true label, each in its place in the text."""
+    """Over all successes: the share of neighbours that keep the true label, each in the word's place in the text."""
 
     model: str
     original: Rate
@@ -146,14 +146,14 @@ class NeighboursKept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefencesRecord(Record):
-    """The whole test."""
+    """The record of a defence test: its conditions, a row for each defence, and neighbourhoods of attacked words."""
 
     victim: str
     data: str
     attack: str  # the first of them
     texts: int
     labels: tuple[str, ...]
-    premade: str  # where the made texts come from
+    premade: str  # where the pre-generated adversarial examples come from
     rows: tuple[DefenceRow, ...] = ()
     around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
@@ -161,7 +161,7 @@ class DefencesRecord(Record):
 
     @property
     def attacks(self) -> tuple[str, ...]:
-        """The names of all attacks."""
+        """Return the names of all attacks."""
         return (self.attack, *(one.attack for one in (self.rows[0].others if self.rows else ())))
 
     def parts(self) -> tuple[CertifiedRecord, ...]:

@@ -1,4 +1,4 @@
-"""The part of the page that shows a defence test, from its record alone; and the same in the terminal."""
+"""A defence test in the report and in the terminal, from its record alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = (
 
 
 def trials(found: Sequence[DefencesRecord]) -> Markup:
-    """A card for each test, and of several the leaderboard first; nothing where there is none."""
+    """Return a card for each test, after the leaderboard where there are several; empty where there are none."""
     from malaprop.features.defending.leaderboard import show
 
     return join(show(found), *(_card(trial, number) for number, trial in enumerate(found)))
@@ -59,7 +59,7 @@ def _figure(rows: Sequence[DefenceRow]) -> Markup:
 
 
 def short(names: Sequence[str]) -> list[str]:
-    """Names without settings, where that leaves them apart."""
+    """Return the names without their settings, where they stay distinct."""
     bare = [re.sub(r":[^():]+", "", name) for name in names]
     return [less if bare.count(less) == 1 else name for less, name in zip(bare, names, strict=True)]
 
@@ -72,14 +72,14 @@ def _rates(row: DefenceRow) -> list[tuple[str, Rate | None]]:
 
 
 def read_certified(row: DefenceRow) -> Rate | None:
-    """Certified accuracy to hold against the attack within: under any number of changes, or under one."""
+    """Return the certified accuracy to compare with the attack inside certificates: any number of changes, or one."""
     if row.certified is None:
         return None
     return row.certified.every if row.certified.defence.startswith("safer") else row.certified.certified[1]
 
 
 def head_of(trial: DefencesRecord) -> tuple[str, ...]:
-    """The names of the columns: three an attack."""
+    """Return the names of the columns, three for each attack."""
     each = ("Under attack", "Under an attack that knows it", "Transferred attack")
     many = [(attack, f"{attack} that knows it", f"{attack}, transferred") for attack in trial.attacks]
     under = [name for names in (many if len(many) > 1 else [each]) for name in names]
@@ -87,7 +87,7 @@ def head_of(trial: DefencesRecord) -> tuple[str, ...]:
 
 
 def cells_of(row: DefenceRow) -> tuple[str, ...]:
-    """A defence, as `head_of` names it; the gain is under the worst of all attacks."""
+    """Return the cells of a defence, in the order of `head_of`; the gain is that under the worst of all attacks."""
     first = AttackedDefence(attack="", active=row.active, adaptive=row.adaptive, transferred=row.transferred)
     under = [
         cell
@@ -130,7 +130,7 @@ def _table(trial: DefencesRecord) -> Markup:
 
 
 def _knowing(found: DefenceAttacked | None, row: DefenceRow) -> str:
-    """Accuracy under an attack that knows the defence; in older records one that asks the model once draws nothing."""
+    """Return accuracy under an adaptive attack, or why it is missing; older records tell randomness by passes alone."""
     if found is not None:
         return str(found.accuracy)
     steady = row.passes <= 1 if row.steady is None else row.steady
@@ -156,7 +156,7 @@ def _list_checks(rows: Sequence[DefenceRow]) -> Markup:
 
 
 def describe_checks(row: DefenceRow) -> str:
-    """How certificates and attacks go together, in words."""
+    """Describe in words whether attacks contradict the certificates of a defence."""
     found, proof = row.checked, read_certified(row)
     assert found is not None
     assert proof is not None
@@ -171,7 +171,7 @@ def describe_checks(row: DefenceRow) -> str:
 
 
 def terminal(trial: DefencesRecord) -> str:
-    """The table as text."""
+    """Return the test as text for the terminal."""
     rows = [("defence", "clean", "under attack", "knowing it", "transferred", "under the worst", "time", "passes")]
     for row in trial.rows:
         knowing, carried = _knowing(row.adaptive, row), text_of(row.transferred)

@@ -43,7 +43,7 @@ _TIMED = 64  # texts whose answers are timed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What models say around the words that an attack put."""
+    """The neighbourhoods of the words that an attack inserted, as several models label them."""
 
     around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
@@ -110,14 +110,14 @@ class DefenceTest:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The defences in their order, none first; what is written fact=FOLDER is called fact."""
+        """Return the defences in their order, none first; fact=FOLDER is named fact."""
         from malaprop.features.defending.defended_models import split_folders
 
         return (NONE, *(name for name in dict.fromkeys(split_folders(self.defences)[0]) if name != NONE))
 
     @cached_property
     def folders(self) -> dict[str, Path]:
-        """The models that are there already, by the defence that they are."""
+        """Return the folders of the models that the user gave, by the name of the defence."""
         from malaprop.features.defending.defended_models import folders, split_folders
 
         return folders(
@@ -126,7 +126,7 @@ class DefenceTest:
 
     @cached_property
     def suite(self) -> tuple[Attack, ...]:
-        """The attacks, each once."""
+        """Return the attacks, each once."""
         from malaprop.frame.runs.make_attack import make_attack
 
         made = (self.conditions.apply(make_attack(named, {})) for named in self.attacks)
@@ -134,12 +134,12 @@ class DefenceTest:
 
     @property
     def attack(self) -> Attack:
-        """The first of them: its successes are the made samples, and certificates are held against it."""
+        """Return the first attack: it makes the pre-generated examples, and certificates are compared with it."""
         return self.suite[0]
 
     @cached_property
     def reading(self) -> DataReading:
-        """The texts of the test; of a file that has no parts, those that no model here was trained on."""
+        """Return how the texts are read; of a file without parts, those that no model here was trained on."""
         from malaprop.zoo import checkpoint
 
         path = Path(self.victim[0]).expanduser()
@@ -150,7 +150,7 @@ class DefenceTest:
 
     @property
     def trained(self) -> list[str]:
-        """The models that are not there yet."""
+        """Return the names of the models that this study has to train."""
         from malaprop.features.defending.defended_models import find_folder, name_model
 
         models = dict.fromkeys(map(name_model, self.names))
@@ -167,7 +167,7 @@ class DefenceTest:
             raise SettingError(f"--layout takes pca or tsne, got {self.layout!r}")
         if self.samples:
             assert self.certifier
-        self.read_made({})  # a bad file should not wait for a model
+        self.read_made({})  # raises on a bad file before a model is loaded
         assert self.reading.examples is not None
 
     @property
@@ -177,7 +177,7 @@ class DefenceTest:
         return Certifier(samples=self.samples, alpha=self.alpha, seed=self.texts.seed)
 
     def cell(self, name: str, column: str) -> str:
-        """The task of a defence and a column."""
+        """Return the name of the task of a defence and a column."""
         return f"{place_of(name)}/{column}"
 
     # --- the table: a row a defence, a column a test
@@ -220,7 +220,7 @@ class DefenceTest:
         )  # fmt: skip
 
     def _models(self, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Where the model inside a defence comes from: a victim that was named, or a task that trains it."""
+        """Return where the model inside a defence comes from: victims by name, and the tasks that train it."""
         from malaprop.features.defending.defended_models import find_folder, name_model
 
         model = name_model(name)
@@ -231,7 +231,7 @@ class DefenceTest:
 
     @property
     def shown(self) -> list[str]:
-        """The hardened models without a vote, whose neighbourhoods are looked at beside the plain one's."""
+        """Return the hardened models without a wrapper, whose neighbourhoods are drawn beside the plain model's."""
         from malaprop.frame.runs.wrap import parse
 
         return [name for name in self.names if not parse(name).layers and name not in (NONE, TWIN)]
@@ -251,7 +251,7 @@ class DefenceTest:
         return {"texts": list(islice(self.reading.examples, _TIMED))}
 
     def read_made(self, inputs: Inputs) -> Inputs:
-        """The made texts that were given, or those that the attack on the plain victim made."""
+        """Return the pre-generated examples of the user, or else the successes of the attack on the plain victim."""
         from malaprop.frame.runs.pregenerated import from_outcomes, read_pregenerated
 
         if self.premade is not None:
@@ -260,7 +260,7 @@ class DefenceTest:
         return {"premade": from_outcomes(sort_by_id(inputs.get(self.cell(NONE, self.attack.name), ())), said)}
 
     def read_origin(self, model: str, inputs: Inputs) -> Inputs:
-        """What a model is trained from, or why it cannot be."""
+        """Return what a model is trained from, or the reason why it cannot be trained."""
         from malaprop.features.defending.defended_models import find_origin
         from malaprop.frame.tasks.outputs import Skipped
 
@@ -271,7 +271,7 @@ class DefenceTest:
             return {"origin": Skipped(str(error), failed=True)}
 
     def choose(self, name: str, inputs: Inputs) -> Examples:
-        """The texts, with labels in the victim's own terms."""
+        """Return the texts with their labels mapped to the victim's."""
         from malaprop.data.matching import agree
 
         return agree(self.reading.examples, inputs[self.cell(name, "clean")].seen)
@@ -279,7 +279,7 @@ class DefenceTest:
     # --- tasks
 
     def train(self, model: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """A model that is not there yet: in the cache, where other tests find it; a user's own is trained further."""
+        """Train a model: in the cache, where other tests find it, or a user's own classifier further, outside of it."""
         from malaprop.assets.folders import locked
         from malaprop.features.defending.defended_models import harden_with
         from malaprop.frame.study.training_tasks import place_files, train_named
@@ -306,7 +306,7 @@ class DefenceTest:
         yield Note(f"{card.name} is right on {card.figures['test_accuracy']:.1%} of {len(parts.test)} test texts")
 
     def draw(self, context: WorkerContext, inputs: Inputs) -> Iterator[Surroundings]:
-        """The neighbourhoods of words that the attack put, in the hardened models that could be tested."""
+        """Label the neighbourhoods of the words that the attack inserted, with each hardened model that was tested."""
         from malaprop.frame.tasks.outputs import Skipped
 
         tested = [name for name in self.shown if not isinstance(inputs[self.cell(name, "row")], Skipped)]
@@ -350,7 +350,7 @@ class DefenceTest:
         )
 
     def _read_row(self, root: Path, name: str) -> DefenceRow | None:
-        """The row of a defence with what it cost; None where it is left out, or not there yet."""
+        """Return the row of a defence with its cost in time; None where it is left out, or not finished."""
         from malaprop.frame.tasks.events import read_log
         from malaprop.frame.tasks.outputs import read_json, value_file
 
@@ -379,7 +379,7 @@ class DefenceTest:
 
 
 def _count_learnt(victim: str) -> int:
-    """The texts that a victim was trained on, where its folder says so."""
+    """Return how many texts a victim was trained on; 0 where its folder does not say."""
     from malaprop.training.card import read_card
     from malaprop.zoo.checkpoint import is_checkpoint
 

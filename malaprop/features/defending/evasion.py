@@ -1,6 +1,6 @@
-"""Attacks that know a service which remembers queries (`stateful`), as victims that a search can be put to.
+"""Attacks that evade a service which remembers queries (`stateful`), as victims for any search.
 
-The search itself is any recipe's. What it asks on its way goes elsewhere, and only what it would end with is put to the
+Any recipe searches. Its queries go elsewhere, and only the text that it would end with goes to the
 service: a success that the service does not confirm is corrected, and the search goes on. The service sees every text
 that reaches it, the original first.
 """
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _Scout(Protocol):
-    """Where a search looks before it asks the service."""
+    """The source of scores that leads a search in place of the service."""
 
     @property
     def margin(self) -> float: ...
@@ -39,14 +39,14 @@ class _Scout(Protocol):
     def look(
         self, items: Sequence[Variants | Guess], origin: Text, session: AttackSession
     ) -> Steps[list[Floats | None]]:
-        """Answers for variants, by another road than the service's plain answer."""
+        """Return scores for variants without the service's plain answer."""
 
 
 def _search_elsewhere(steps: Steps[T], scout: _Scout, session: AttackSession) -> Steps[T]:
-    """An attack whose search asks the scout, and whose original and successes are put to the service.
+    """Relay an attack: the scout answers its search, and the service answers for the original and the successes.
 
-    What the service says of the original is its label. The scout's scores are moved towards that label by `margin`, so
-    that the few texts that the service answers are those of which the scout is surer. When the service has rejected
+    The service's answer for the original is its label. The scout's scores are moved towards that label by `margin`, so
+    that the few texts sent to the service are those of which the scout is surer. When the service has rejected
     one, it will reject the next, and the search is over.
     """
     origin: Text | None = None
@@ -75,7 +75,7 @@ def _check(scout: _Scout) -> None:
 
 
 def _doubt(rows: Floats | None, label: int, margin: float) -> Floats | None:
-    """Scores moved towards a label."""
+    """Return scores moved towards a label by `margin`."""
     if rows is None:
         return None
     out = (1 - margin) * rows
@@ -84,7 +84,7 @@ def _doubt(rows: Floats | None, label: int, margin: float) -> Floats | None:
 
 
 def _agree(rows: Floats | None, label: int) -> Floats:
-    """The scout's scores of the original with the service's label on top: whether it is right is for that to say."""
+    """Return the scout's scores of the original with the service's label as the highest, for that label counts."""
     assert rows is not None
     out, mine = rows.copy(), winner(rows[0])
     out[0, [mine, label]] = rows[0, [label, mine]]
@@ -93,7 +93,7 @@ def _agree(rows: Floats | None, label: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThroughSurrogate(Wrapper):
-    """The service behind a model of the attacker's own: that one leads the search, and the service confirms."""
+    """A victim whose scores come from a model of the attacker's own, and whose successes the service confirms."""
 
     defended: Defended
     own: Victim
@@ -105,7 +105,7 @@ class ThroughSurrogate(Wrapper):
         theirs, mine = (_label_names(one) for one in (self.defended, self.own))
         if theirs and mine and theirs != mine:
             raise VictimError(
-                f"a search on {self.own.name} tells nothing of {self.defended.name}: their labels are "
+                f"--surrogate {self.own.name} cannot stand for {self.defended.name}: their labels are "
                 f"{', '.join(mine)} and {', '.join(theirs)}"
             )
 
@@ -123,7 +123,7 @@ class ThroughSurrogate(Wrapper):
 
     @property
     def rounding(self) -> float:
-        """Above 0: what the service does not confirm is no error, and the search goes on without it."""
+        """Return a rounding above 0, by which a success that the service refutes is no error and the search goes on."""
         return max(1e-3, self.own.rounding, self.defended.rounding)
 
     def classes(self, table: Words) -> Ints | None:
@@ -133,7 +133,7 @@ class ThroughSurrogate(Wrapper):
         return self.own.begin(pool, wanted)
 
     def finish(self, begun: Any) -> Floats:
-        """The model's answers as shares; of rejection it knows nothing, unless it may reject texts itself."""
+        """Return the own model's probabilities, with 0 for rejection where it has no such label."""
         found = np.exp(log_probabilities(self.own.finish(begun))).astype(np.float32)
         more = len(self.label_names) - found.shape[1]
         return np.pad(found, ((0, 0), (0, more))) if more else found
@@ -144,18 +144,18 @@ class ThroughSurrogate(Wrapper):
     def look(
         self, items: Sequence[Variants | Guess], origin: Text, session: AttackSession
     ) -> Steps[list[Floats | None]]:
-        del origin, session  # nobody but the attacker sees it
+        del origin, session  # the service does not see these queries
         found: list[Floats | None] = yield Ask("victim", items)
         return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThroughDisguise(Wrapper):
-    """The service asked about texts in disguise, which are alike too little to be rejected.
+    """A victim that queries the service with disguised texts, which are too unlike each other to be rejected.
 
-    In each of `copies` copies all but a share of the words that are no stop words gives way to names of people and
-    places, drawn afresh; those that the search put stay. The search is led by the mean over the copies that were
-    answered. To keep half of the words or more would make the text that is sought like its own disguises.
+    In each of `copies` copies, names of people and places, drawn afresh, replace all but a share `keep` of the words
+    other than stop words; words that the search changed stay. The mean over the answered copies leads the search. With
+    half of the words or more kept, the final text would be like its own disguises.
     """
 
     defended: Defended
@@ -197,7 +197,7 @@ class ThroughDisguise(Wrapper):
         return out
 
     def _disguise(self, text: Text, origin: Text) -> Iterator[Text]:
-        """Copies of a text in which names stand for some of the words that the search left as they were."""
+        """Yield copies of a text in which names replace some of the words that the search has not changed."""
         from malaprop.assets.lexicon import stop_words
 
         stop, strings, changed = stop_words(), text.strings, {*text.changed(origin).tolist()}
@@ -214,7 +214,7 @@ class ThroughDisguise(Wrapper):
 
 
 def _mean_answered(rows: Floats | None) -> Floats:
-    """The mean of the copies that were not rejected; where all were, the rejection."""
+    """Return the mean over the copies that were not rejected, or the rejection where all were."""
     assert rows is not None
     answered = rows[rows[:, -1] < 1]
     return np.asarray((answered if len(answered) else rows).mean(0), np.float32)
@@ -233,5 +233,5 @@ def _label_names(victim: Victim) -> tuple[str, ...]:
 
 
 def _method(defended: Defended) -> Stateful:
-    assert isinstance(defended.method, Stateful), "only a service that remembers is evaded"
+    assert isinstance(defended.method, Stateful), "evasion needs a stateful service"
     return defended.method

@@ -55,7 +55,7 @@ _Base = tuple[str, int, tuple[Rate, Rate] | None]
 
 
 def place_of(record: DefencesRecord) -> tuple[str, str]:
-    """The data and the model of a test, as the page calls them."""
+    """Return the names of the data and the model of a test on the page."""
     return _name(record.data.partition(":")[0], DATA), _name(record.victim, MODELS)
 
 
@@ -64,12 +64,12 @@ def _name(said: str, known: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def rank(record: DefencesRecord) -> list[DefenceRow]:
-    """The defences of a test, the one that leaves most first."""
+    """Return the defences of a test, the highest robust accuracy first."""
     return sorted(record.rows, key=lambda row: (-row.worst.value, row.name))
 
 
 def cells(row: DefenceRow) -> tuple[str, ...]:
-    """A defence as `HEAD` has it."""
+    """Return the cells of a defence, in the order of `HEAD`."""
     gain = DASH if row.name == "none" else str(row.kept)
     return (
         row.name,
@@ -83,7 +83,7 @@ def cells(row: DefenceRow) -> tuple[str, ...]:
 
 
 class Protocol(NamedTuple):
-    """How defences were tested: rows of which any of it differs cannot be compared."""
+    """The conditions of a test; rows of different protocols cannot be compared."""
 
     attacks: tuple[str, ...]
     texts: int
@@ -94,7 +94,7 @@ class Protocol(NamedTuple):
 
 
 class TestsOfPlace:
-    """All tests of one data and model under one protocol, in one table.
+    """All tests of one dataset and model under one protocol, in one table.
 
     They may be of several undefended models, such as two trainings. Each of these has a number, and each gain names it.
     """
@@ -105,7 +105,7 @@ class TestsOfPlace:
         self._held = [(row, self._number(record)) for record in records for row in record.rows]
 
     def _number(self, record: DefencesRecord) -> int:
-        """Of the undefended model: the same one gives the same counts."""
+        """Return the number of the undefended model of a test; equal counts mean the same model."""
         base = next(((row.clean, row.worst) for row in record.rows if row.name == "none"), None)
         self._bases.setdefault((record.victim, record.learnt, base), record)
         return 1 + list(self._bases).index((record.victim, record.learnt, base))
@@ -115,7 +115,7 @@ class TestsOfPlace:
         return f"{self.data}: {self.model}"
 
     def describe(self) -> str:
-        """The undefended models, in a line."""
+        """Describe the undefended models in a line."""
         said = []
         for number, record in enumerate(self._bases.values(), start=1):
             learnt = f", trained on {f'{record.learnt:,}' if record.learnt else 'an unknown number of'} texts"
@@ -126,7 +126,7 @@ class TestsOfPlace:
         return f"({number}) " if len(self._bases) > 1 else ""
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The defences as `HEAD` has them, the one that leaves most first; an undefended model has one row."""
+        """Return the rows of the table, the highest robust accuracy first; an undefended model has one row."""
         order = sorted(self._held, key=lambda one: (-one[0].worst.value, one[0].name, one[1]))
         shown = list[tuple[str, ...]]()
         plain = set[int]()
@@ -143,7 +143,7 @@ class TestsOfPlace:
 
 
 class Board:
-    """Tests of defences by data and model: for each data those of one protocol, and apart from them all others."""
+    """Tests by dataset and model: for each dataset those of its main protocol, and all others apart."""
 
     def __init__(self, records: Sequence[DefencesRecord]) -> None:
         held: dict[tuple[str, str, Protocol], list[DefencesRecord]] = {}
@@ -162,29 +162,29 @@ class Board:
 
     @staticmethod
     def _choose(data: str, held: Mapping[tuple[str, str, Protocol], Sequence[DefencesRecord]]) -> Protocol | None:
-        """The protocol that most models were tested by; of several the one with more texts."""
+        """Return the protocol by which most models were tested; on a tie the one with more texts."""
         models = Counter(protocol for place, _, protocol in held if place == data)
         return max(models, key=lambda one: (models[one], one.texts, one), default=None)
 
     def tests(self, data: str) -> list[TestsOfPlace]:
-        """The tables of some data."""
+        """Return the tables of a dataset under its main protocol."""
         return [one for one in self.main if one.data == data]
 
     def lack(self, data: str) -> str:
-        """The models that were not tested by the data's protocol, in a line; empty where all were."""
+        """Return a line that names the models without a test under the main protocol; empty where all have one."""
         there = {one.model for one in self.tests(data)}
         missing = [model for model in self.models if model not in there]
         return f"{', '.join(missing)}: {MISSING}." if missing else ""
 
 
 def rank_records(records: Sequence[object]) -> str:
-    """Return the page that ranks the defences of all defence tests among some records; nothing where there is none."""
+    """Return the Markdown page that ranks the defences of all defence tests among some records; empty for none."""
     tests = [record for record in records if isinstance(record, DefencesRecord)]
     return write_markdown(tests) if tests else ""
 
 
 def write_markdown(records: Sequence[DefencesRecord]) -> str:
-    """The page of the documentation."""
+    """Return the leaderboard as a Markdown page."""
     board = Board(records)
     lines = [f"# {TITLE}", "", f"**In short:** {SHORT}", "", LEAD, "", ONE, "", MADE, ""]
     for data in board.data:
@@ -202,13 +202,13 @@ def write_markdown(records: Sequence[DefencesRecord]) -> str:
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table; names of defences are code, so that nothing in them is read as a mark."""
+    """Return the lines of a Markdown table; names of defences are code, so that nothing in them is markup."""
     shown = [(f"`{row[0]}`".replace("|", "\\|"), *row[1:]) for row in rows]
     return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *shown)]
 
 
 def show(records: Sequence[DefencesRecord]) -> Markup:
-    """The same as a card of a report; nothing where there is one test, which has its own."""
+    """Return the leaderboard as a card of a report; empty for a single test, which has a card of its own."""
     if len(records) < 2:
         return Markup("")
     board = Board(records)

@@ -1,4 +1,4 @@
-"""Neighbourhoods of attacked words: strips of neighbours by what a model makes of them, and fields of noisy vectors."""
+"""Neighbourhoods of attacked words as figures: strips of neighbours by a model's label, and fields of noisy vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIDE = 260
 
 
 def closely(trial: DefencesRecord) -> Markup:
-    """All looks of a test; nothing where there are none."""
+    """Return all neighbourhoods of a test; empty where there are none."""
     if not trial.pictures and not any(one.texts for one in trial.around):
         return Markup("")
     body: list[Child] = [tag("h3", "Neighbourhoods of attacked words")]
@@ -47,7 +47,7 @@ def _look(one: Neighbourhood, labels: Sequence[str]) -> Markup:
 
 
 def strips(one: Neighbourhood, labels: Sequence[str]) -> Markup:
-    """A row of cells for each model and each of both words: full colour where the true label has all the weight."""
+    """Return a row of cells for each model and each word; a cell is the fuller the higher the true label's score."""
     most = max(len(strip.words) for strip in one.strips)
     wide, parts, top = _LEFT + _CELL * most + 60, list[Markup](), 0
     for adversarial in (False, True):
@@ -91,7 +91,7 @@ def _cells(strip: NeighbourStrip, label: int, top: int) -> Markup:
 
 
 def field(one: NoiseField, labels: Sequence[str]) -> Markup:
-    """Dots in a plane: the shape says which word, the colour which label."""
+    """Return a scatter plot of noisy vectors: the shape shows the word, the colour the label."""
     xs, ys = [p[0] for p in one.points], [p[1] for p in one.points]
     low_x, high_x, low_y, high_y = min(xs), max(xs), min(ys), max(ys)
     parts = []

@@ -1,4 +1,4 @@
-"""Training on noisy copies: a hook that puts a fresh draw in the place of each text of a batch."""
+"""Training on noisy copies: a hook that replaces each text of a batch by a fresh noisy copy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from malaprop.zoo.finetune import FineTuning
 from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks, Rows
 
-_COPIES, _JUDGED = 5, 5000  # copies of a text that an epoch is judged by, and about how many in all
+_COPIES, _JUDGED = 5, 5000  # held-out copies that judge an epoch: of each text, and about how many in all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoisyTraining:
-    """Each text of a batch gives way to a noisy copy of it, and epochs are judged by noisy copies too."""
+    """A batch hook that replaces each text by a noisy copy; held-out texts are noisy too."""
 
     job: TrainingJob
     data: Splits
@@ -45,7 +45,7 @@ class NoisyTraining:
         return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device), batch.labels, batch.rows)
 
     def copy_held_out(self, rows: Rows) -> Rows:
-        """Noisy copies of the texts that epochs are judged by, the same ones after every epoch."""
+        """Return noisy copies of the held-out texts, the same ones after every epoch."""
         texts = self.data.held_out
         times = max(1, min(_COPIES, _JUDGED // max(1, len(texts))))
         rng = generator(0, "held out")
@@ -57,5 +57,5 @@ class NoisyTraining:
 
 
 def unknown_word(job: TrainingJob) -> str:
-    """What the victim that comes of this will read as unknown."""
+    """Return the word that the trained victim will read as unknown."""
     return str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else UNKNOWN

@@ -1,4 +1,4 @@
-"""Purification: a victim reads a text after it was cleaned, by a spelling checker or by a masked language model."""
+"""The defence `purify`: a spelling checker or a masked language model cleans a text before the victim reads it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from malaprop.frame.runs.defended import Counters, cut_up
 By = Literal["spell", "mlm"]
 _BY = ("spell", "mlm")
 # Logarithms of chances, chosen on validation texts of MR.
-_LIKELIER = 2.0  # by how much an alternative must be likelier where neither is seen
-_TURNS = 3  # in which the words of a text are hidden: every third word at a time
+_LIKELIER = 2.0  # by how much an alternative must be likelier, where the model sees neither
+_TURNS = 3  # words of a text are hidden in so many turns, every third word at a time
 
 
 class _Refill(NamedTuple):
@@ -82,7 +82,7 @@ class Purify:
         return self.by == "mlm" and self.vote == "majority"
 
     def check(self, victim: Victim) -> None:
-        """Any victim will do: it is given finished texts."""
+        """Accept any victim: it reads finished texts."""
 
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Any]:
         if self.by == "mlm":
@@ -104,13 +104,13 @@ class Purify:
         return poll(scores, of, len(drawn), self.vote)
 
     def _restore(self, values: Sequence[str], device: str) -> list[str]:
-        """The texts as they were probably meant; texts that look alike are read once."""
+        """Return the texts as they were probably meant; texts that look alike are corrected once."""
         from malaprop.features.defending.spellcheck import make_clean
 
         return _make_each(lambda clean: self._correct(clean, device), list(map(make_clean, values)))
 
     def _correct(self, clean: Sequence[str], device: str) -> list[str]:
-        """The texts with the words in doubt as they were probably meant, in their context where that is asked for."""
+        """Return the texts with doubtful words corrected, by their context where `context` is set."""
         from malaprop.features.defending.spellcheck import open_speller, put_words
 
         speller = open_speller()
@@ -127,7 +127,7 @@ class Purify:
         return _make_each(lambda values: self._fit_words(values, device), out) if self.real_words else out
 
     def _fit_words(self, values: Sequence[str], device: str) -> list[str]:
-        """The texts with the words that fit in the places of those that do not, where a slip leads from one to another.
+        """Return the texts with each correctly spelt word that fits badly replaced by a likelier one, a slip away.
 
         The words are hidden in turns, every third at a time, so that no slip speaks for itself. A word of several
         pieces, of which the model says little, has the chance of its rank.
@@ -165,7 +165,7 @@ class Purify:
         ]
 
     def _draw(self, refill: _Refill, seed: int) -> list[Fields]:
-        """Copies with a share of the words refilled; the draws depend on the seed and the text alone."""
+        """Return copies with a share of the words refilled; the draws depend on the seed and the text alone."""
         text, words = refill
         rng = generator(seed, "purify", *text.values())
         open_slots = [slot for slot in range(text.slots) if len(words[slot])]
@@ -184,14 +184,14 @@ class Purify:
 
 
 def _make_each(make: Callable[[Sequence[str]], Sequence[str]], values: Sequence[str]) -> list[str]:
-    """What is made of each text, with equal texts given once: variants of an attack are often restored to one."""
+    """Apply a function to each distinct text once: corrections often make equal texts of an attack's variants."""
     distinct = list(dict.fromkeys(values))
     made = dict(zip(distinct, make(distinct), strict=True))
     return [made[value] for value in values]
 
 
 def _clozes(first: str, doubts: Sequence[Doubt]) -> Iterator[Cloze]:
-    """The places of the words in doubt, in a text that has the first option of each."""
+    """Yield a gap for each doubtful word, in a text that has the first option of each."""
     shift = 0
     for doubt in doubts:
         start, size = doubt.start + shift, len(doubt.options[0])
@@ -200,7 +200,7 @@ def _clozes(first: str, doubts: Sequence[Doubt]) -> Iterator[Cloze]:
 
 
 def _hide_in_turns(text: str, doubts: Sequence[Doubt], mask: str) -> Iterator[Cloze]:
-    """How likely each word and its alternatives are where every third word that has some is hidden."""
+    """Yield a gap for each doubtful word, in a text where every third of them is hidden."""
     from malaprop.features.defending.spellcheck import put_words
 
     number = {found.start(): at for at, found in enumerate(word_pattern().finditer(text))}
@@ -222,7 +222,7 @@ def _masked_lm(model: str, device: str) -> Any:
 
 
 def _ask(victim: Victim, texts: Sequence[Fields], counters: Counters, *, exact: bool) -> Floats:
-    """Each distinct text once."""
+    """Return the victim's answers, which reads each distinct text once."""
     places: dict[Fields, int] = {}
     back = [places.setdefault(text, len(places)) for text in texts]
     counters.inner += len(places)

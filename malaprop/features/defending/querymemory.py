@@ -1,6 +1,6 @@
-"""QueryMemory: the texts that a service answered lately, and whether one more should be answered.
+"""A memory of the texts that a service answered lately; it decides whether to answer one more.
 
-An attack asks about hundreds of forms of one text, and nobody else does. Two texts are alike where
+Only an attack queries hundreds of forms of one text. Two texts are alike where
 
 - a passage of one and a passage of the other have at least half of their words in common, and no fewer than three: one
   text was cut, put into another one, put in another order, or a few of its words were changed; or
@@ -56,9 +56,9 @@ class _Query:
 
 
 class QueryMemory:
-    """Says of each text whether to answer it: of texts that are alike, `limit` are answered.
+    """Decides whether to answer a text: of texts that are alike, `limit` are answered.
 
-    It holds the last `remember` texts that were answered, whoever asked. A text that is among them is answered again,
+    It holds the last `remember` answered texts of all clients. A text that is among them is answered again,
     for that tells nothing new. Threads may share it.
     """
 
@@ -75,17 +75,17 @@ class QueryMemory:
         self.limit, self.remember = limit, remember
         self._synonyms = find_synonyms if synonyms is None else synonyms
         self._fold = fold_word if fold is None else fold
-        self._numbers: OrderedDict[Fields, int] = OrderedDict()  # of the texts, the oldest first
+        self._numbers: OrderedDict[Fields, int] = OrderedDict()  # the number of each text, the oldest first
         self._queries: dict[int, _Query] = {}
-        self._with: dict[str, int] = {}  # by word the texts that have it
-        self._by_least: dict[int, int] = {}  # the texts by `_Query.least`
+        self._with: dict[str, int] = {}  # for each word the set of texts that have it
+        self._by_least: dict[int, int] = {}  # the set of texts for each `_Query.least`
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def admit(self, text: Fields | str) -> bool:
-        """Whether to answer this text. If so, it is remembered."""
+        """Return whether to answer this text; if so, remember it."""
         fields = (text,) if isinstance(text, str) else tuple(text)
         with self._lock:
             if fields in self._numbers:
@@ -110,7 +110,7 @@ class QueryMemory:
                 yield self._fold(word)
 
     def _has_enough(self, asked: _Query) -> bool:
-        """Whether as many texts in memory as the limit says are like this one."""
+        """Return whether at least `limit` texts in memory are like this one."""
         alike = set[int]()
         for number in self._find_alike(asked):
             alike.add(number)
@@ -119,7 +119,7 @@ class QueryMemory:
         return False
 
     def _find_alike(self, asked: _Query) -> Iterator[int]:
-        """Texts that are like this one, some of them more than once."""
+        """Yield the numbers of texts that are like this one, some of them more than once."""
         for passage in asked.passages:
             for number in _list_bits(self._find_near(passage)):
                 if any(_are_alike(passage, other) for other in self._queries[number].passages):
@@ -132,19 +132,19 @@ class QueryMemory:
                 yield number
 
     def _find_near(self, passage: Set[str]) -> int:
-        """Texts that have as many words of a passage as a passage that is like it must have."""
+        """Return the set of texts that have as many words of a passage as a similar passage must have."""
         need = _need_common(passage)
         counted = _count_bits((self._with.get(word, 0) for word in passage), need)
         return reduce(or_, (texts & counted[min(need, least) - 1] for least, texts in self._by_least.items()), 0)
 
     def _find_meant(self, words: Set[str]) -> int:
-        """Texts that have enough of these words, or synonyms of theirs."""
+        """Return the set of texts that have enough of these words or of their synonyms."""
         spare = len(words) - ceil(_MEANT * len(words))  # words that may be missing
         every = (1 << len(self._queries)) - 1
         return every ^ _count_bits((every ^ self._find_with(word) for word in words), spare + 1)[spare]
 
     def _find_with(self, word: str) -> int:
-        """Texts that have a word or a synonym of it."""
+        """Return the set of texts that have a word or a synonym of it."""
         return reduce(or_, filter(None, map(self._with.get, self._synonyms(word))), self._with.get(word, 0))
 
     def _keep(self, fields: Fields, asked: _Query) -> None:
@@ -155,7 +155,7 @@ class QueryMemory:
             self._with[word] = self._with.get(word, 0) | 1 << number
 
     def _forget(self) -> int:
-        """Forget the oldest text. Its number is free then."""
+        """Forget the oldest text and return its number, which is free again."""
         _, number = self._numbers.popitem(last=False)
         oldest = self._queries.pop(number)
         self._by_least[oldest.least] ^= 1 << number
@@ -167,17 +167,17 @@ class QueryMemory:
 
 
 def _need_common(passage: Set[str]) -> int:
-    """How many words another passage, no shorter than this one, must have in common with it to be like it."""
+    """Return how many words a passage no shorter than this one must share with it to be like it."""
     return max(_LEAST, ceil(_COMMON * len(passage)))
 
 
 def _are_alike(one: Set[str], other: Set[str]) -> bool:
-    """Whether two passages are alike."""
+    """Return whether two passages are alike."""
     return len(one & other) >= min(_need_common(one), _need_common(other))
 
 
 def _count_bits(sets: Iterable[int], most: int) -> list[int]:
-    """The bits that at least 1, 2, ... and `most` of the integers have."""
+    """Return integers with the bits that are set in at least 1, 2, ... and `most` of the given ones."""
     counted = [0] * most
     for one in sets:
         for place in range(most - 1, 0, -1):
@@ -187,7 +187,7 @@ def _count_bits(sets: Iterable[int], most: int) -> list[int]:
 
 
 def _list_bits(one: int) -> Iterator[int]:
-    """The places of the bits of an integer that are 1."""
+    """Yield the positions of the set bits of an integer, the lowest first."""
     while one:
         lowest = one & -one
         yield lowest.bit_length() - 1
@@ -196,7 +196,7 @@ def _list_bits(one: int) -> Iterator[int]:
 
 @lru_cache(maxsize=1 << 16)
 def fold_word(word: str) -> str:
-    """The base form that WordNet gives a word, the shortest where it may be several parts of speech; else itself."""
+    """Return the base form of a word in WordNet, the shortest of several; the word itself where it is unknown."""
     from malaprop.assets.wordnet import open_wordnet
 
     known = open_wordnet()
@@ -206,7 +206,7 @@ def fold_word(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def find_synonyms(word: str) -> frozenset[str]:
-    """Base forms of what word attacks put for a word, or put it for: counter-fitted neighbours, WordNet's synonyms."""
+    """Return the base forms of a word's counter-fitted neighbours and WordNet synonyms, as word attacks use them."""
     from malaprop.assets.wordnet import open_wordnet
 
     return _join_neighbours().get(word, frozenset()).union(map(fold_word, open_wordnet().synonyms(word)))
@@ -214,7 +214,7 @@ def find_synonyms(word: str) -> frozenset[str]:
 
 @cache
 def _join_neighbours() -> dict[str, frozenset[str]]:
-    """By base form those that are among the nearest of one another, in either direction."""
+    """Return for each base form its counter-fitted neighbours, in either direction."""
     from malaprop.assets.vectors import open_neighbours
 
     near = open_neighbours("counter-fitted")

@@ -23,7 +23,7 @@ from malaprop.zoo.training import Hooks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordDrops:
-    """Each word of a copy is deleted with the chance q, whatever becomes of the others; what is left is joined.
+    """The noise of RanDel: each word of a copy is deleted with the chance q, independently of the others.
 
     Let z be what two texts x and y have in common when r words were replaced, added or deleted: x is z and a more
     words, y is z and b more, and neither a nor b is above r. A copy of x is one of z with the chance q**a, when all a
@@ -61,7 +61,7 @@ class WordDrops:
         return [made[copy] for copy in copies]
 
     def every(self, text: Text, most: int, unknown: str) -> Variants | None:  # noqa: ARG002
-        """None: copies are not all as likely."""
+        """Return None: copies have different probabilities, so asking each once gives no exact chances."""
         return None
 
     def shift(self, text: Text, words: int) -> float:  # noqa: ARG002
@@ -75,7 +75,7 @@ class WordDrops:
         return sum(map(levenshtein, before, after))
 
     def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
-        """Words are replaced, deleted and added, each as likely."""
+        """Return the text after random replacements, deletions and additions of words, each as likely."""
         now = list(text.strings)
         for kind, share, number in zip(
             rng.integers(3, size=words), rng.random(words), rng.integers(len(fresh), size=words), strict=True
@@ -92,7 +92,7 @@ def _slots_by_field(text: Text) -> list[Ints]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanDel(CopiesVote):
-    """The vote of copies that lost words. The victim inside should have been trained so: malaprop harden randel."""
+    """The vote of copies with words deleted. Train the victim inside with the same noise: malaprop harden randel."""
 
     kind: ClassVar[str] = "randel"
     delete: float = 0.9
@@ -106,7 +106,7 @@ class RanDel(CopiesVote):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionTraining:
-    """Training on texts that lost words alone, drawn anew whenever a text comes."""
+    """Training on texts with words deleted, drawn afresh for every batch."""
 
     delete: float = 0.9
 

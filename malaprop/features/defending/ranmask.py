@@ -24,7 +24,7 @@ from malaprop.zoo.training import Hooks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masks:
-    """A share `keep` of the words stays, at least one; which ones is drawn evenly, and the rest is masked.
+    """The noise of RanMASK: a share `keep` of the words stays, at least one, drawn uniformly; the rest is masked.
 
     Of two texts of h words that differ in d of them, a copy that keeps k words is the same for both unless a differing
     word is kept, which has the chance 1 - C(h-d, k) / C(h, k): by no more can the chance of a label differ. This is the
@@ -43,7 +43,7 @@ class Masks:
         return "any d words in the place of others, none added and none taken away"
 
     def kept(self, words: int) -> int:
-        """How many words a copy keeps of so many."""
+        """Return how many of so many words a copy keeps."""
         return min(words, max(1, round(self.keep * words)))
 
     def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:
@@ -73,19 +73,19 @@ class Masks:
 
 
 def same_gaps(one: Text, other: Text) -> bool:
-    """Whether two texts of one table have words in the same places, with the same between them."""
+    """Return whether two texts of one table have equally many words, and the same strings between them."""
     return one.slots == other.slots and bool((one.parts[::2] == other.parts[::2]).all())
 
 
 def _mask(text: Text, slots: Ints, unknown: str) -> Variants:
-    """Copies with these slots masked [copy, slot]."""
+    """Return copies of a text, each with one row of `slots` masked [copy, slot]."""
     many, masked = slots.shape
     mask = np.full(slots.size, text.table.id(unknown), np.int64)
     return Variants(text, slots.reshape(-1), mask, np.repeat(np.arange(many), masked), many)
 
 
 def share_touched(words: int, kept: int, changed: int) -> float:
-    """The chance that at least one of `changed` words is among `kept` drawn of `words`."""
+    """Return the chance that at least one of `changed` words is among `kept` drawn from `words`."""
     if changed > words:
         return 1.0
     return 1 - comb(words - changed, kept) / comb(words, kept) if words else 0.0
@@ -93,7 +93,7 @@ def share_touched(words: int, kept: int, changed: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanMask(CopiesVote):
-    """The vote of masked copies. The victim inside should have been trained so: malaprop harden ranmask."""
+    """The vote of masked copies. Train the victim inside with the same noise: malaprop harden ranmask."""
 
     kind: ClassVar[str] = "ranmask"
     keep: float = 0.3
@@ -107,7 +107,7 @@ class RanMask(CopiesVote):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedTraining:
-    """Training on masked texts alone, drawn anew whenever a text comes."""
+    """Training on masked texts, drawn afresh for every batch."""
 
     keep: float = 0.3
 

@@ -25,7 +25,7 @@ from malaprop.zoo.training import Hooks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swaps:
-    """Every word of a copy is drawn evenly from a set of words near it (see `malaprop.features.defending.synonyms`).
+    """The noise of SAFER: every word is drawn uniformly from a set near it (`malaprop.features.defending.synonyms`).
 
     If R words give way to synonyms, copies of both texts are the same with a chance of at least the product of the R
     words' overlaps, taking the R smallest: by no more than one minus that can the chance of a label differ.
@@ -65,11 +65,11 @@ class Swaps:
         return [Variants(text, slots[at], words[rows, at], rows, many)]
 
     def every(self, text: Text, most: int, unknown: str) -> Variants | None:  # noqa: ARG002
-        """None: all but the shortest texts have too many."""
+        """Return None: all but the shortest texts have too many copies."""
         return None
 
     def _ids(self, text: Text, slot: int) -> Ints:
-        """What may be drawn for the word in a slot; remembered with the table.
+        """Return the ids of the words that may be drawn for a slot, cached with the table.
 
         It depends on the word in lower case and on whether it begins or is written in capitals, on nothing else: so two
         words that share a set and a case have the same copies.
@@ -105,7 +105,7 @@ class Swaps:
         return len(slots) if fine else None
 
     def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:  # noqa: ARG002
-        """Words give way to synonyms of their own."""
+        """Return the text with at most `words` words replaced by synonyms of theirs."""
         strings, known = text.strings, self.known.synonyms
         able = np.asarray([slot for slot, word in enumerate(strings) if word.lower() in known], np.int64)
         for slot in rng.permutation(able)[:words].tolist():
@@ -115,13 +115,13 @@ class Swaps:
 
 
 def _case(word: str) -> str:
-    """What `recase` makes of a word like this one."""
+    """Return a key of a word's case: equal keys are recased alike."""
     return recase("ab", word)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safer(CopiesVote):
-    """The vote of copies with synonyms. The victim inside should have been trained so: malaprop harden safer."""
+    """The vote of copies with synonyms. Train the victim inside with the same noise: malaprop harden safer."""
 
     kind: ClassVar[str] = "safer"
     sets: Kind = "classes"
@@ -137,7 +137,7 @@ class Safer(CopiesVote):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwappedTraining:
-    """Training on texts whose words are drawn from their synonyms, anew whenever a text comes."""
+    """Training on texts whose words are drawn from their synonyms, afresh for every batch."""
 
     sets: Kind = "classes"
     floor: float = 0.8

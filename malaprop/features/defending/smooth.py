@@ -1,4 +1,4 @@
-"""Smoothing: a text is answered by the vote of noisy copies of it. Defences of this kind differ in the noise alone."""
+"""Smoothing: noisy copies of a text vote on its label. The defences of this kind differ in the noise alone."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from malaprop.frame.runs.defended import Counters
 
 
 class Noise(Protocol):
-    """How copies are drawn, and how far the chance of a label can move when words change."""
+    """Draws noisy copies, and bounds how far the chance of a label moves when words change."""
 
     @property
     def about(self) -> str:
-        """Which changes its certificate speaks of, in words."""
+        """Describe in words which changes its certificate covers."""
 
     def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:
-        """Noisy copies of a text, `many` in all; `unknown` is a word that the victim reads as unknown."""
+        """Return noisy copies of a text, `many` in all; `unknown` is a word that the victim reads as unknown."""
 
     def every(self, text: Text, most: int, unknown: str) -> Variants | None:
-        """All copies, each as likely as any other; None where there are more than `most`, or they are not so likely."""
+        """Return all copies; None where there are more than `most`, or where they are not equally likely."""
 
     def shift(self, text: Text, words: int) -> float:
-        """The most by which the chance of any label can differ between this text and one with `words` words changed."""
+        """Return the most by which the chance of any label can change when `words` words of the text change."""
 
     def limit(self, text: Text) -> int | None:
-        """How many words of a text can change at all; None: there is no end, because words may be added."""
+        """Return how many words of a text can change at all; None: no limit, because words may be added."""
 
     def distance(self, origin: Text, changed: Text) -> int | None:
-        """How many changed words the certificate counts between two texts; None: it says nothing about this change."""
+        """Return how many changed words the certificate counts between two texts; None: the change is not covered."""
 
     def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
-        """The text with at most `words` words changed in a way that the certificate covers, to words of `fresh`."""
+        """Return the text with at most `words` words changed, to words of `fresh`, as the certificate covers it."""
 
 
 class CopiesVote:
@@ -55,7 +55,7 @@ class CopiesVote:
     def __post_init__(self) -> None:
         check_samples(self.samples, f"{self.kind}'s samples")
         check_vote(self.vote, f"{self.kind}'s vote")
-        _ = self.noise  # which refuses settings of its own
+        _ = self.noise  # raises on wrong settings of the noise
 
     @property
     def discrete(self) -> bool:
@@ -66,7 +66,7 @@ class CopiesVote:
         raise NotImplementedError
 
     def check(self, victim: Victim) -> None:
-        """Any victim will do."""
+        """Accept any victim."""
 
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
         return texts
@@ -89,7 +89,7 @@ def answer_by_vote(
     vote: Vote = "majority",
     exact: bool = False,
 ) -> Floats:
-    """Scores [text, label] by the vote of `samples` copies; those of text i are drawn by seeds[i] and its words alone.
+    """Return scores [text, label] by a vote of `samples` copies; seeds[i] and the words of text i fix its copies.
 
     `exact` asks the victim with `predict` rather than its fast path.
     """
@@ -106,7 +106,7 @@ def answer_copies(victim: Victim, copies: Sequence[Variants], *, exact: bool) ->
     """Return the scores [copy, label] of copies; equal copies are one query."""
     pool = Pool(copies)
     _, first, again = np.unique(pool.keys(), return_index=True, return_inverse=True)
-    order = np.argsort(first)  # as they were drawn, so that neighbours share a base
+    order = np.argsort(first)  # the order of drawing, in which neighbours share a base
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     wanted = first[order]

@@ -1,4 +1,4 @@
-"""Spelling restored: what nobody sees is taken out, look-alikes are letters again, misspelt words are corrected."""
+"""Restore the spelling of a text: remove invisible characters, replace look-alikes, correct misspelt words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _COMMON = 20_000  # the most frequent words are never corrected by frequency alo
 _RATIO = 20  # times as frequent a correction must be
 _TARGETS = 60_000  # words that corrections are chosen from
 _LEAST = 3  # letters of a word that is corrected by its letters; shorter ones are all one edit from some word
-_OPTIONS = 16  # corrections of a word that are weighed
+_OPTIONS = 16  # the most corrections of a word
 _SLIP = 1.0  # what a slip costs a correction, as the logarithm of a chance ...
 _FIRST = 1.0  # ... and one at the first letter
-_UNHEARD = 2.0  # ... and one that makes of another word what people are known to have made of this one
+_UNLISTED = 2.0  # ... and a correction of a known misspelling that is not among its known ones
 _PART = re.compile(r"[^\W_]+")
 _CONTRACTED = re.compile("([a-z]+)(?:n['\\u2019]t|['\\u2019](?:ve|re|ll|d|m))")
 _SHORTENED = re.compile("([a-z]+)['\\u2019](?:ve|re|ll|d|m|s)")
@@ -36,7 +36,7 @@ _BACKSPACED = re.compile("[^\b]\b")
 
 
 def strip_unseen(text: str) -> str:
-    """The text as it is drawn: no characters without a width, nothing that a backspace takes away."""
+    """Return the text as it is displayed: no zero-width characters, and nothing that a backspace deletes."""
     if text.isascii() and "\b" not in text:
         return text
     before = ""
@@ -50,7 +50,7 @@ def strip_unseen(text: str) -> str:
 
 @cache
 def _letters() -> Mapping[int, str]:
-    """Look-alikes of other scripts and the Latin letters that they look like."""
+    """Return the table from look-alikes of other scripts to the Latin letters that they look like."""
     from malaprop.assets.lexicon import homoglyphs
 
     return str.maketrans({sign: letter for letter, alike in homoglyphs().items() for sign in alike})
@@ -68,7 +68,7 @@ def _slang() -> Mapping[int, str]:
 
 
 def make_plain(word: str) -> str:
-    """The word in plain Latin letters, where it is one that is written in others; else as it is."""
+    """Return the word in plain Latin letters where all its signs have some; else the word as it is."""
     if word.isascii():
         return word
     plain = "".join(
@@ -83,12 +83,12 @@ class Doubt(NamedTuple):
     start: int
     end: int
     options: tuple[str, ...]
-    doubts: tuple[float, ...]  # of each option how unlikely its being typed so is, as the logarithm of a chance
+    doubts: tuple[float, ...]  # of each option the cost of that misspelling, a negative log-probability
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Speller:
-    """Finds misspelt words by frequency: `ranks` of known words, the most frequent first, and known misspellings.
+    """Finds and corrects misspelt words by the `ranks` of known words, the most frequent first, and known misspellings.
 
     A word is in doubt where another one is an edit away, or known to be misspelt so, and far more frequent. What is
     frequent or in a dictionary (`listed`) stays, and so does what is near to nothing, as names are. Corrections are
@@ -122,13 +122,13 @@ class Speller:
         return made
 
     def restore(self, text: str) -> str:
-        """The text with every word in doubt as it was most probably meant, by frequency alone."""
+        """Return the text with every doubtful word corrected by frequency alone."""
         clean = make_clean(text)
         doubts = self.find_doubts(clean)
         return put_words(clean, [doubt.options[0] for doubt in doubts], doubts)
 
     def find_doubts(self, clean: str) -> list[Doubt]:
-        """The words in doubt of a text in which nothing is unseen; of hyphened words each part by itself."""
+        """Return the doubtful words of a cleaned text, each part of a hyphenated word by itself."""
         out = []
         for found in word_pattern().finditer(clean):
             low = found[0].lower()
@@ -140,12 +140,12 @@ class Speller:
         return out
 
     def _is_contraction(self, low: str) -> bool:
-        """Whether it is a known word with n't, 've and the like behind it."""
+        """Return whether a word is a known one followed by n't, 've and the like."""
         found = _CONTRACTED.fullmatch(low)
         return found is not None and self._rank(found[1]) < _COMMON and not _is_miscontracted(low)
 
     def _find_whole(self, low: str) -> list[str]:
-        """What is meant by a word of letters and other signs that nobody writes, as and's, 0f and i'ts."""
+        """Return corrections of an unknown word with other signs than letters, as and's, 0f and i'ts."""
         if low.isalpha() or self._rank(low) < _TARGETS:  # long lists of words have many that nobody writes
             return []
         known = [word for word in self.misspelt.get(low, ()) if self._rank(word) < _COMMON]
@@ -154,7 +154,7 @@ class Speller:
         return known
 
     def find_alternatives(self, clean: str) -> list[Doubt]:
-        """The words of a text that another, frequent word may have become by a slip, whether they are spelt rightly."""
+        """Return the words of a text that a slip may have made of a frequent word, correctly spelt ones too."""
         out = []
         for found in word_pattern().finditer(clean):
             low = found[0].lower()
@@ -164,7 +164,7 @@ class Speller:
         return out
 
     def guess_chance(self, word: str) -> float:
-        """The logarithm of a word's chance by its rank alone, after Zipf: a tenth of one over the rank."""
+        """Return the log-probability of a word by its rank alone, after Zipf: a tenth of one over the rank."""
         return -math.log(10 * (min(self._rank(word.lower()), len(self.ranks)) + 1))
 
     def _find_frequent(self, low: str) -> tuple[tuple[str, float], ...]:
@@ -196,12 +196,12 @@ class Speller:
         return self._weigh(low, lambda word: (self._rank(word) + 1) * _RATIO < rank)
 
     def _weigh(self, low: str, fits: Callable[[str], bool]) -> list[tuple[str, float]]:
-        """The likeliest of the fitting words that it is a known misspelling of or one edit away from, with doubts."""
+        """Return the likeliest words that `fits` accepts and `low` misspells or is an edit away from, with costs."""
         found = dict.fromkeys(self.misspelt.get(low, ()), 0.0)
-        unheard = _UNHEARD if found else 0.0
+        unlisted = _UNLISTED if found else 0.0
         if len(low) >= _LEAST:
             for other in self._candidates(low):
-                found.setdefault(other, doubt_edit(low, other) + unheard)
+                found.setdefault(other, doubt_edit(low, other) + unlisted)
         weights = {word: math.log(self._rank(word) + 1) + doubt for word, doubt in found.items() if fits(word)}
         return [(word, found[word]) for word in sorted(weights, key=lambda word: (weights[word], word))[:_OPTIONS]]
 
@@ -209,7 +209,7 @@ class Speller:
         return self.ranks.get(word, 1 << 40)
 
     def _candidates(self, low: str) -> Iterator[str]:
-        """Words that one letter put in, left out, changed or swapped with the next makes of it."""
+        """Yield the known words one edit away: a letter inserted, deleted, changed or swapped with the next."""
         for left in {low, *_without_one(low)}:
             for other in self._near.get(left, ()):
                 if other != low and is_one_edit(low, other):
@@ -217,7 +217,7 @@ class Speller:
 
 
 def _is_miscontracted(low: str) -> bool:
-    """Whether 's, 'll and the like follow a word that they never follow: and's, is'll, him's."""
+    """Return whether 's, 'll and the like follow a word that they never follow: and's, is'll, him's."""
     from malaprop.assets.lexicon import stop_words
 
     found = _SHORTENED.fullmatch(low)
@@ -225,12 +225,12 @@ def _is_miscontracted(low: str) -> bool:
 
 
 def make_clean(text: str) -> str:
-    """The text as it is drawn, with every word in plain letters where it is written in look-alikes."""
+    """Return the text as it is displayed, with look-alike letters in plain Latin."""
     return word_pattern().sub(lambda found: make_plain(found[0]), strip_unseen(text))
 
 
 def put_words(clean: str, words: Sequence[str], doubts: Sequence[Doubt]) -> str:
-    """The text with these words in the places of those in doubt."""
+    """Return the text with the doubtful words replaced by these words."""
     out, at = [], 0
     for doubt, word in zip(doubts, words, strict=True):
         out += [clean[at : doubt.start], word]
@@ -239,7 +239,7 @@ def put_words(clean: str, words: Sequence[str], doubts: Sequence[Doubt]) -> str:
 
 
 def doubt_edit(low: str, other: str) -> float:
-    """How unlikely a slip of that kind is: swaps of neighbours and keys beside the right one are the likeliest."""
+    """Return the cost of the slip between two words: swapped neighbours and adjacent keys are the cheapest."""
     from malaprop.assets.lexicon import keyboard
 
     if len(low) != len(other):
@@ -256,7 +256,7 @@ def _without_one(word: str) -> set[str]:
 
 
 def is_one_edit(one: str, other: str) -> bool:
-    """Whether one letter put in, left out or changed, or two neighbours swapped, makes one word of the other."""
+    """Return whether two words differ by one letter inserted, deleted or changed, or by two neighbours swapped."""
     if abs(len(one) - len(other)) > 1:
         return False
     if len(one) > len(other):
@@ -270,7 +270,7 @@ def is_one_edit(one: str, other: str) -> bool:
 
 @cache
 def open_speller() -> Speller:
-    """The words of the packaged vectors, in the order of their frequency, WordNet, and the known misspellings."""
+    """Open the speller of the packaged words by frequency, WordNet, and the known misspellings."""
     from malaprop.assets.lexicon import misspellings
     from malaprop.assets.vectors import open_vectors
     from malaprop.assets.wordnet import PARTS, open_wordnet

@@ -1,8 +1,8 @@
-"""Stateful detection: the service in front of a victim remembers queries, and rejects one more of many that are alike.
+"""Stateful detection: a service in front of a victim remembers queries, and rejects a text that is like many of them.
 
-(Chen, Carlini and Wagner 2019, and Blacklight, Li et al. 2022, for images.) A search that asks the defended model about
-its every step is stopped after a few of them. One that searches on a model of its own is not, nor is one whose queries
-are made to look unlike each other: `features.defending.evasion` has both, and the defence test puts them to it.
+(Chen, Carlini and Wagner 2019, and Blacklight, Li et al. 2022, for images.) It stops a search that queries the defended
+model at every step. It does not stop a search on a model of the attacker's own, nor queries that look unlike each
+other: `features.defending.evasion` has both, and the defence test runs them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stateful:
-    """The victim's answer with one label more: the text is rejected, which it is where `limit` like it were answered.
+    """The victim's answer with one label more, rejection: a text is rejected after `limit` texts like it were answered.
 
-    What is alike: see `defences.querymemory`. Under attack every text begins with an empty memory, so that outcomes
+    `querymemory` says which texts are alike. Under attack every text begins with an empty memory, so that outcomes
     depend on no other text; a service that remembers all of them rejects sooner. It stands outermost.
     """
 
@@ -45,7 +45,7 @@ class Stateful:
             raise SettingError(f"stateful wants a limit of at least 1 query, got {self.limit}")
 
     def check(self, victim: Victim) -> None:
-        """Any victim with scores will do."""
+        """Accept any victim with scores."""
 
     def name_labels(self, victim: Victim) -> tuple[str, ...]:
         names = tuple(victim.label_names) or tuple(map(str, range(victim.labels or _count_labels(victim))))
@@ -53,7 +53,7 @@ class Stateful:
 
     def read_state(self, victim: Victim) -> str:
         del victim
-        return ""  # what it remembers is one attack's
+        return ""  # the memory lasts for one attack alone
 
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:
         del victim, counters
@@ -62,7 +62,7 @@ class Stateful:
     def answers(
         self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
     ) -> Floats:
-        """Those of the victim: whether a text is rejected for those before it is said by `receive`."""
+        """Return the victim's scores, with 0 for rejection; `receive` rejects, for it sees the texts in turn."""
         del seeds
         counters.inner += len(prepared)
         own = np.exp(ask_victim(victim, [Variants.itself(text) for text in prepared], exact=exact))
@@ -78,7 +78,7 @@ class Stateful:
 
 
 def _count_labels(victim: Victim) -> int:
-    """How many labels a victim has that does not say so before it is asked."""
+    """Return how many labels a victim has, by asking it about one text."""
     try:
         return int(victim.predict(["a"]).shape[1])
     except MalapropError:
@@ -88,12 +88,12 @@ def _count_labels(victim: Victim) -> int:
 
 
 class AttackSession:
-    """One attack as the service sees it: texts that are rejected for those before them never reach the model."""
+    """One attack as the service sees it: rejected texts never reach the model."""
 
     def __init__(self, memory: QueryMemory) -> None:
         self.memory = memory
-        self.labels = 0  # known from the first answer, and the first text is never rejected
-        self.refused = False  # whether a text that was to be verified was rejected
+        self.labels = 0  # set by the first answer; the first text is never rejected
+        self.refused = False  # whether the service rejected a text to be verified
 
     def answer(self, ask: Ask) -> Steps[list[Any]]:
         if ask.service == "victim":
@@ -103,7 +103,7 @@ class AttackSession:
         return (yield ask)
 
     def score(self, items: Sequence[Variants | Guess]) -> Steps[list[Floats | None]]:
-        """Answers for variants; guesses are not asked."""
+        """Return the service's answers for variants; None for guesses, which it does not answer."""
         flags = {n: self.admit(item.texts()) for n, item in enumerate(items) if isinstance(item, Variants)}
         kept = {n: item.keep(flags[n]) for n, item in enumerate(items) if isinstance(item, Variants)}
         left = [item for item in kept.values() if item.count]
@@ -119,14 +119,14 @@ class AttackSession:
         return [*self.fill(fine, np.asarray(rows, np.float32) if rows else None)]
 
     def reject(self, items: Sequence[Variants | Guess]) -> list[Floats | None]:
-        """What a service says that answers nothing more."""
+        """Return rejections for all variants, as a service gives that answers nothing more."""
         return [self.fill(np.zeros(one.count, np.bool_), None) if isinstance(one, Variants) else None for one in items]
 
     def admit(self, texts: Sequence[Text]) -> Flags:
         return np.fromiter((self.memory.admit(text.values()) for text in texts), np.bool_, len(texts))
 
     def fill(self, fine: Flags, answers: Floats | None) -> Floats:
-        """Answers of the texts that were admitted, and rejections of the others."""
+        """Return the answers of the admitted texts, with rejections in the rows of the others."""
         if answers is not None:
             self.labels = answers.shape[1]
         out = np.zeros((len(fine), self.labels), np.float32)

@@ -1,6 +1,6 @@
-"""Sets of synonyms for smoothing: what may be put for a word, and what copies draw from.
+"""Sets of synonyms for smoothing: the words that may replace a word, and those that copies draw from.
 
-Words within a cosine of each other, in counter-fitted space, are joined. Joined words hang together in groups, most of
+Words within a cosine of each other, in counter-fitted space, are joined. Joined words form connected groups, most of
 them small, one of them huge. There are two ways to deal with the huge one:
 
 - `classes` (ours): the joints are made in order of falling cosine, and none that would make a group of more than `most`
@@ -28,7 +28,7 @@ Joint = tuple[float, int, int]  # cosine and both words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sets:
-    """Of each word that has some its synonyms, without itself; `find` says what copies of it draw from, with itself."""
+    """The synonyms of each word, without itself; `find` gives the words that copies of it draw from, with itself."""
 
     synonyms: Mapping[str, frozenset[str]]
     find: Callable[[str], tuple[str, ...]]
@@ -36,14 +36,14 @@ class Sets:
     _overlaps: dict[str, float] = field(default_factory=dict)
 
     def drawn(self, word: str) -> tuple[str, ...]:
-        """What copies of a word draw from, evenly."""
+        """Return the words that copies of a word draw from, uniformly."""
         found = self._drawn.get(word)
         if found is None:
             found = self._drawn[word] = self.find(word) if word in self.synonyms else (word,)
         return found
 
     def overlap(self, word: str) -> float:
-        """The share of the copies that stays the same when a synonym is put for the word, at worst.
+        """Return the least share of the copies that stays the same when a synonym replaces the word.
 
         Copies draw evenly, so this is |A and B| / max(|A|, |B|) for the two sets drawn from.
         """
@@ -58,7 +58,7 @@ class Sets:
 
 @cache
 def open_sets(kind: Kind = "classes", floor: float = 0.8, most: int = 20) -> Sets:
-    """The sets over the counter-fitted vectors."""
+    """Open the sets over the counter-fitted vectors."""
     from malaprop.assets.vectors import open_neighbours
 
     near = open_neighbours("counter-fitted")
@@ -70,7 +70,7 @@ def open_sets(kind: Kind = "classes", floor: float = 0.8, most: int = 20) -> Set
 
 
 def make_sets(words: list[str], joints: Iterable[Joint], matrix: NDArray[np.float32], kind: Kind, most: int) -> Sets:
-    """The sets of these words by what joins them."""
+    """Build the sets of these words from the pairs that are joined."""
     ordered = sorted({(-cosine, min(a, b), max(a, b)) for cosine, a, b in joints})
     group = _group(len(words), ordered, most if kind == "classes" else len(words))
     members: dict[int, list[int]] = defaultdict(list)
@@ -95,12 +95,12 @@ def _near(word: int, group: list[int], matrix: NDArray[np.float32], most: int) -
         return group
     own = np.asarray(group)
     cosine = matrix[own] @ matrix[word]
-    cosine[own == word] = 2  # first of all, whatever is as near
+    cosine[own == word] = 2  # the word itself comes first, also before words as near
     return [group[i] for i in np.argsort(-cosine, kind="stable")[:most].tolist()]
 
 
 def _group(words: int, joints: Iterable[tuple[float, int, int]], most: int) -> list[int]:
-    """For each word a number of its group; a joint that would make a group too large is left out."""
+    """Return the group number of each word; a joint that would make a group larger than `most` is left out."""
     above, size = list(range(words)), [1] * words
 
     def top(word: int) -> int:

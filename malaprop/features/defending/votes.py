@@ -1,4 +1,4 @@
-"""How the answers for several perturbed samples of a text become one."""
+"""Votes: combine the answers for several perturbed samples of a text into one."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def check_vote(vote: str, what: str) -> None:
 
 
 def add_own(scores: Floats, of: Ints, own: Floats) -> tuple[Floats, Ints]:
-    """The answers for the samples with those for the texts themselves, which vote too."""
+    """Append the answers for the texts themselves to those for the samples, so that the texts vote too."""
     return np.concatenate([scores, own]).astype(np.float32), np.concatenate([of, np.arange(len(own))])
 
 
 def poll(scores: Floats, of: Ints, texts: int, vote: Vote) -> Floats:
-    """One row of scores a text [text, label]; `of` says whose sample each row is, and every text has one.
+    """Combine the scores of samples into scores [text, label]; `of` has the text of each row, and every text occurs.
 
-    majority: the share of the samples that each label wins. logits: the mean of logits, through a softmax; logits and
-    log-probabilities differ by a number that the softmax takes out. probabilities: their mean.
+    majority: the share of the samples that each label wins. logits: the softmax of the mean of the logits;
+    log-probabilities do as well, for the softmax ignores a constant. probabilities: their mean.
     """
     votes: NDArray[np.float64]
     if vote == "majority":

@@ -1,4 +1,18 @@
-"""Train a model against attacks, and search for the method and settings that help most."""
+"""Train a model against attacks, and search for the method and settings that help most.
+
+- Hardening: `study.py` (`malaprop harden`). `self_training_options.py` and `self_training.py` add texts that a teacher
+  labels; `trainer_callback.py` brings adversarial examples to the Trainer of transformers.
+- Methods on word vectors: `miyato.py`, `smooth_training.py` (FreeLB, SMART, flooding), `synonym_hull.py` (ASCC, DNE)
+  and `informed.py` (InfoBERT, DSRM); `perturbed.py` computes a model's answers for perturbed vectors.
+- Methods on texts: `key_star.py` (random characters), `word_swaps.py` and `reject.py` (swaps by gradient),
+  `attacked.py` (any recipe, A2T). `attack_processes.py` attacks in several processes, `added_rows.py` appends rows to a
+  batch, `character_batches.py` and `model_in_training.py` give gradients of characters and of words.
+- Choosing a method: `auto.py` (`malaprop harden auto`), `auto_report.py`. `auto_budget.py` keeps to the time budget,
+  `auto_trials.py` runs the trials, `epoch_time.py` times trainings.
+- Choosing settings: `tune_study.py` (`malaprop tune`), `tuning_record.py`, `tuning_report.py`. `search_space.py` has
+  the spaces, `tune.py` the search.
+- Copies of a dataset: `augment_command.py` (`malaprop augment`) and `augment.py`.
+"""
 
 from malaprop.frame.rooms import Command, Room
 

@@ -40,7 +40,7 @@ _wanted: ContextVar[_Wanted | None] = ContextVar("attack_processes", default=Non
 
 @contextmanager
 def attack_in(processes: int) -> Iterator[None]:
-    """Trainings that are begun here have their texts attacked by so many processes, which end with it."""
+    """Let trainings that start inside the context attack texts in so many processes, which end with the context."""
     with ExitStack() as stack:
         token = _wanted.set(_Wanted(processes, stack))
         try:
@@ -50,7 +50,7 @@ def attack_in(processes: int) -> Iterator[None]:
 
 
 def attack_texts(attack: Attack, victim: Victim, examples: Sequence[Example], seed: int) -> Found:
-    """What became of the texts: what turned the answer, or went farthest towards it."""
+    """Attack texts and return, by id, those that changed the label or came closest to it."""
     from malaprop.frame.runs.local import run
 
     found = {}
@@ -72,7 +72,7 @@ class TransformerInTraining:
     def of(
         cls, network: Any, tokenizer: Any, *, most: int, labels: Sequence[str], separator: int | None
     ) -> TransformerInTraining | None:
-        """None where edits cannot be spliced into its tokens."""
+        """Open the transformer as a victim; None where edits cannot be spliced into its tokens."""
         from malaprop.models.victims.hf import wrap_transformers
 
         made = wrap_transformers(network, tokenizer, limit=most, name=NAME)
@@ -88,14 +88,14 @@ class TransformerInTraining:
         return cls(network, replace(made, scorer=fast, precision="bf16", rounding=ROUNDING["bf16"]), half)
 
     def refresh(self) -> None:
-        """Takes over the weights as they are now."""
+        """Copy the current weights to the bf16 copy."""
         if self.half is not None:
             with torch.no_grad():
                 torch._foreach_copy_(list(self.half.parameters()), list(self.network.parameters()))
 
 
 class AttackOrder(NamedTuple):
-    """Texts to be attacked, by which of the attacks."""
+    """Texts to attack; `turn` chooses among the attacks."""
 
     examples: Sequence[Example]
     turn: int
@@ -104,7 +104,7 @@ class AttackOrder(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyInTraining:
-    """Makes a copy of the transformer in another process; `weights` is memory that all of them share."""
+    """Builds a copy of the transformer in another process; `weights` is memory that all processes share."""
 
     kind: type
     config: Any
@@ -120,7 +120,7 @@ class CopyInTraining:
     def __call__(self) -> Callable[[AttackOrder], Found]:
         if self.device.startswith("cuda"):
             avoid_cudnn_attention()
-            share_gpu(max(2 * self.processes, read_parts()))  # the training has as much as all of them
+            share_gpu(max(2 * self.processes, read_parts()))  # half of the GPU's memory is for the training
         with quietly():
             network = self.kind(self.config).to(self.device).eval()
         copy = TransformerInTraining.of(
@@ -139,7 +139,7 @@ class CopyInTraining:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttackProcesses:
-    """Attack texts on the weights of the moment; outcomes are those of one process, whoever finds them."""
+    """Processes that attack texts on the current weights; outcomes do not depend on how texts are divided."""
 
     network: nn.Module
     weights: Tensor
@@ -147,7 +147,7 @@ class AttackProcesses:
 
     @classmethod
     def start(cls, job: FineTuning, labels: Sequence[str], attacks: Sequence[Attack]) -> AttackProcesses | None:
-        """Those that `attack_in` asked for; None where it asked for no more than this one."""
+        """Start the processes that `attack_in` wants; None where it wants fewer than two."""
         wanted = _wanted.get()
         if wanted is None or wanted.many < 2:
             return None
@@ -165,7 +165,7 @@ class AttackProcesses:
         return made
 
     def attack(self, examples: Sequence[Example], turn: int, seed: int) -> Found:
-        """Each process has its share of the texts."""
+        """Divide the texts among the processes and return the adversarial texts of all, by id."""
         copy_flat(self.weights, self.network, into=False)
         many = min(len(self.helpers), len(examples))
         found = self.helpers.ask([AttackOrder(examples[at::many], turn, seed) for at in range(many)])
@@ -174,7 +174,7 @@ class AttackProcesses:
 
 @torch.no_grad()
 def copy_flat(flat: Tensor, network: nn.Module, *, into: bool) -> None:
-    """Between a vector of all weights and a network: into the network, or out of it."""
+    """Copy a vector of all weights into a network, or the network's weights into the vector."""
     begin = 0
     for parameter in network.parameters():
         part = flat[begin : begin + parameter.numel()].view_as(parameter)

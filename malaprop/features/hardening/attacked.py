@@ -53,7 +53,7 @@ class AttackTraining:
                 "training on attacked texts wants 0 < share <= 1, every and budget of at least 1, got "
                 f"{self.share}, {self.every} and {self.budget}"
             )
-        assert RECIPES[self.recipe]  # a name that is none is said before any data is read
+        assert RECIPES[self.recipe]  # raises on an unknown recipe before data are read
 
     def __str__(self) -> str:
         return f"each batch followed by {self.share:.0%} as many texts that {self.recipe} attacked"
@@ -66,7 +66,7 @@ class AttackTraining:
         return made if self.budget is None else made.but(budget=self.budget)
 
     def within(self, steps: int) -> AttackTraining:
-        """The same with a search in every so many steps, for as many texts a step: about what it costs, in fewer."""
+        """Return a copy that attacks every `steps` steps or oftener, so that few timed steps include an attack."""
         return replace(self, every=min(self.every, steps))
 
     def hooks(self, job: TrainingJob, data: Splits) -> Hooks:
@@ -116,7 +116,7 @@ class ModelInTraining(Wrapper):
     renews = False
 
     def refresh(self) -> None:
-        """Takes over the weights as they are now."""
+        """Copy the current weights to the victim."""
         if self.transformer is not None:
             self.transformer.refresh()
 
@@ -160,17 +160,17 @@ class ModelInTraining(Wrapper):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AttackerInTraining:
-    """Attacks training texts on the model as it is at that step."""
+    """Attacks training texts on the model with the weights of the current step."""
 
     job: TrainingJob
     data: Splits
-    attacks: Sequence[Attack]  # of which each has its turn
+    attacks: Sequence[Attack]  # they take turns
     victim: ModelInTraining
-    processes: AttackProcesses | None = None  # that attack in this one's place
+    processes: AttackProcesses | None = None  # where given, they attack in place of this process
 
     @classmethod
     def of(cls, job: TrainingJob, data: Splits, attacks: Sequence[Attack]) -> AttackerInTraining:
-        """An attack that the model cannot serve is refused."""
+        """Open the model as a victim; raise CapabilityError where it cannot serve an attack."""
         from malaprop.core.capability import check
 
         victim = ModelInTraining(job, data.labels)
@@ -182,11 +182,11 @@ class AttackerInTraining:
         return cls(job=job, data=data, attacks=attacks, victim=victim, processes=processes)
 
     def find_adversaries(self, rows: Sequence[int], turn: int, seed: int) -> AddedRows:
-        """What became of these training texts, as token rows, and at which place of `rows` each was found.
+        """Attack these training texts; return the adversarial ones as token rows, each with its place in `rows`.
 
-        One that has no adversarial text, such as one that the model had wrong, is left out.
+        A text without an adversarial one, such as one that the model misclassifies, is left out.
         """
-        # under the names of their places, for a batch may hold a text twice
+        # places serve as ids, for a batch may hold a text twice
         named = [replace(self.data.train[row], id=str(at)) for at, row in enumerate(rows)]
         seed %= 1 << 31
         if self.processes is not None:
@@ -206,10 +206,10 @@ class AttackerInTraining:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class AdversarySupply:
-    """Puts adversarial texts behind batches: those for `every` steps are made in the first of them, of any texts.
+    """Appends adversarial texts to batches; the first of each `every` steps generates them for all, from any texts.
 
-    They are handed out evenly. What is left of them is kept with the training's state, so that a training that was
-    killed goes on as if it had not been.
+    Each step gets an equal part. The rest is saved with the training's state, so that a training that was killed
+    resumes with the same texts.
     """
 
     attacker: AttackerInTraining
@@ -247,5 +247,5 @@ class AdversarySupply:
 
 
 def draw_seed() -> int:
-    """Of an attack, by the step: torch draws from the step's own seed in a hook."""
+    """Draw the seed of an attack; in a hook torch draws from the step's own seed, so a resumed training repeats it."""
     return int(torch.randint(1 << 62, ()))

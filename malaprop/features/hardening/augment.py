@@ -29,7 +29,7 @@ AUGMENTERS = Catalogue("way to augment", added("augmenters"))
 
 
 class Augmenter(Protocol):
-    """Copies of texts; a text's copies depend on the seed and on itself alone."""
+    """Writes perturbed copies of texts; the copies of a text depend on the seed and that text alone."""
 
     @property
     def needs_victim(self) -> bool: ...
@@ -39,7 +39,7 @@ class Augmenter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyboard:
-    """A share `r` of the letters of a text slips to a neighbouring key."""
+    """Replaces a share `r` of the letters of a text by those of neighbouring keys."""
 
     copies: int = 4
     r: float = 0.05
@@ -67,7 +67,7 @@ class Keyboard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistyped:
-    """A share `r` of the characters of a text becomes any letter or digit, as `harden blackbox` trains on."""
+    """Replaces a share `r` of the characters of a text by random letters or digits, as `harden blackbox` does."""
 
     copies: int = 4
     r: float = 0.2
@@ -92,7 +92,7 @@ def _each(text: Fields, seed: int, copies: int) -> list[np.random.Generator]:
 
 
 def augmenter(spec: str, copies: int) -> Augmenter:
-    """A way to augment as it is typed: switch, switch:words=3, keyboard:r=0.1."""
+    """Return the augmenter that a user typed: switch, switch:words=3, keyboard:r=0.1."""
     name, *settings = spec.split(":")
     given = read_settings(name, settings)
     made: Augmenter = AUGMENTERS[name](given, copies)
@@ -100,13 +100,13 @@ def augmenter(spec: str, copies: int) -> Augmenter:
 
 
 def read_keyboard(given: Mapping[str, Any], copies: int) -> Keyboard:
-    """Typing slips as they are typed: keyboard, keyboard:r=0.1."""
+    """Return the augmenter of typing slips that a user typed: keyboard, keyboard:r=0.1."""
     made: Keyboard = call(Keyboard, {"copies": copies, **given}, "augment keyboard")
     return made
 
 
 def read_mistyped(given: Mapping[str, Any], copies: int) -> Mistyped:
-    """Random characters as they are typed: blackbox, blackbox:r=0.1."""
+    """Return the augmenter of random characters that a user typed: blackbox, blackbox:r=0.1."""
     made: Mistyped = call(Mistyped, {"copies": copies, **given}, "augment blackbox")
     return made
 
@@ -127,7 +127,7 @@ def write(
     originals: bool = True,
     say: Callable[[str], None] = print,
 ) -> Counts:
-    """Writes the file whole or not at all; `source` is the id of the text that a row comes from."""
+    """Write texts and their copies to a file, all or nothing; `source` is the id of a row's original."""
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise SettingError(f"--out {path} should end in {', '.join(_SUFFIXES)}, which say how rows are written")

@@ -55,7 +55,7 @@ class AugmentCommand:
 
 
 def write_copies(asked: AugmentCommand) -> None:
-    """Writes the file whole or not at all."""
+    """Run the command: write the copies and report the counts."""
     from malaprop.features.hardening.augment import augmenter, write
 
     make, texts = augmenter(asked.method, asked.copies), asked.texts

@@ -2,10 +2,10 @@
 
 A forecast comes first: how long training and attacks take here, and so which methods fit in the budget. Then two
 stages, as in successive halving: every method is trained for one epoch and attacked on a quarter of the texts; the best
-few are trained as the model is meant to be and attacked on all of them. Where that leaves time for fewer methods, they
-are tried in full at once. What is chosen leaves most under the worst attack, plain or transferred from the plain model,
-and loses no more without attack than was said. All of it happens on validation texts. Around a victim that cannot be
-trained the defences that need no training are tried.
+few are trained in full and attacked on all of them. Where two stages would try fewer methods, methods are tried in full
+at once. The chosen one has the highest accuracy under the worst attack, plain or transferred from the plain model,
+among those that lose no more clean accuracy than --loss. All of it happens on validation texts. For a victim that
+cannot be trained, the defences that need no training are tried.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ class AutoOptions:
 
     @property
     def seconds(self) -> float:
-        """The time budget."""
+        """Return the time budget in seconds."""
         return read_span(self.budget or "30m")
 
 
 def read_span(said: str) -> float:
-    """Seconds of 30m, 90s, 2h or 1h30m."""
+    """Return the seconds of a span that a user typed: 30m, 90s, 2h or 1h30m."""
     found = _SPAN.fullmatch(said.strip().lower())
     if found is None or not any(found.groups()):
         raise SettingError(f"--budget is a time such as 30m, 90s or 2h, got {said!r}")
@@ -100,7 +100,7 @@ def read_span(said: str) -> float:
 
 
 def show_span(seconds: float) -> str:
-    """A time as it is typed, rounded up."""
+    """Return a span as a user types it, rounded up."""
     whole = int(-(-seconds // 1))
     return f"{whole}s" if whole < 120 else f"{-(-whole // 60)}m" if whole < 7200 else f"{-(-whole // 360) / 10:g}h"
 
@@ -139,14 +139,14 @@ class AutoHarden:
 
     @cached_property
     def trains(self) -> bool:
-        """Whether the model can be trained here."""
+        """Return whether the model can be trained here."""
         from malaprop.models.classifierfolder import is_classifier_folder
 
         return self.is_zoo or is_classifier_folder(self.model)
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods to try; attacks that change characters have other defaults than those that change words."""
+        """Return the methods to try; attacks on characters have other defaults than those on words."""
         if self.options.methods or not self.trains:
             return self.options.methods or AROUND
         names = self.options.attacks
@@ -162,7 +162,7 @@ class AutoHarden:
 
     @property
     def epochs(self) -> int:
-        """Epochs of each training in the second stage."""
+        """Return the epochs of each training in the second stage."""
         from malaprop.frame.study.training_methods import own_spec
         from malaprop.zoo import names as zoo
         from malaprop.zoo.train import change_training
@@ -194,7 +194,7 @@ class AutoHarden:
                 )
             elif remembers_queries(method):
                 raise SettingError(
-                    f"{method} is not among what auto can compare: what it is worth hangs on the attacker's own model; "
+                    f"auto cannot compare {method}, whose worth depends on the attacker's own model; "
                     "test it with malaprop study defences"
                 )
             else:
@@ -261,11 +261,11 @@ class AutoHarden:
 
     @property
     def wanted(self) -> int:
-        """Texts to attack, if there is time."""
+        """Return how many texts to attack, if there is time."""
         return self.options.n or 100
 
     def sample(self, parts: Splits) -> Dataset:
-        """The texts that may be attacked; a small sample begins a larger one.
+        """Return the texts that may be attacked; a smaller sample is the beginning of a larger one.
 
         They are the validation part; of a file all rows where nothing is trained on any of them.
         """
@@ -278,9 +278,9 @@ class AutoHarden:
         return found.sample(self.wanted, self.study.texts.seed)
 
     def find_doubt(self, parts: Splits) -> str:
-        """Why the model may have been trained on the texts that are attacked; empty where it was not.
+        """Return why the model may have been trained on the attacked texts; empty where it was not.
 
-        A model that is trained here has not seen them, nor has one whose card names this data: both share it out alike.
+        A model that is trained here has not seen them, nor has one whose card names this data: both split it alike.
         """
         from malaprop.data.base import list_splits
         from malaprop.training.card import holds, read_card
@@ -304,7 +304,7 @@ class AutoHarden:
 
     @property
     def budget(self) -> str:
-        """As it was typed."""
+        """Return the budget as the user typed it."""
         return self.options.budget or "30m"
 
     def find_end(self, root: Path) -> float:
@@ -314,7 +314,7 @@ class AutoHarden:
         from malaprop.frame.tasks.outputs import GrowingFile
 
         lines = [line for line in read_log(root) if float(line.get("time", 0)) < self.began]
-        counted = (line for line in lines if line.get("task") not in ("trials", "model"))  # trials say it themselves
+        counted = (line for line in lines if line.get("task") not in ("trials", "model"))  # trials count apart
         spent: float = sum(float(line.get("seconds") or 0) for line in counted)
         spent += sum(one.seconds for one in GrowingFile(AutoTrial, TRIALS).value(root) if one.began < self.began)
         whole: float = self.options.seconds
@@ -469,7 +469,7 @@ class AutoHarden:
         return f"no time was left for {late}; the same command with a larger --budget goes on" if late else ""
 
     def _conclude(self, record: AutoHardenRecord, victim: str) -> str:
-        """What was chosen and what to do with it; where nothing wins, what to try next."""
+        """Return a line with the chosen method and how to use it, or with what to try next where none won."""
         if record.chosen != NONE:
             return f'chosen: {record.chosen}; attack it with: malaprop audit --victim "{victim}"'
         steps = ["a larger --budget for the methods that had no time"] if record.late else []
@@ -484,12 +484,12 @@ class AutoHarden:
 
 
 def _is_trained_on(card: Card, parts: Splits) -> bool:
-    """Whether a model learnt from the training part of this data, of which validation texts are no part."""
+    """Return whether a model was trained on the training part of this data, which has no validation text."""
     return card.data_fingerprint == parts.fingerprint
 
 
 def _wrap(method: str, victim: str) -> str:
-    """A defence around a victim, as --victim takes it."""
+    """Return a defence around a victim, as --victim takes it."""
     from malaprop.frame.runs.wrap import parse
 
     inner = victim
@@ -509,7 +509,7 @@ def _row(one: AutoTrial) -> dict[str, Any]:
 
 
 def describe_trial(one: AutoTrial, doubt: str = "") -> str:
-    """A trial in a line; `doubt` stands behind its accuracy without attack."""
+    """Describe a trial in a line; `doubt` follows its accuracy without attack."""
     if not one.judged:
         return f"stage {one.stage}, {one.method}: {one.reason}"
     return (

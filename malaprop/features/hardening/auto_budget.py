@@ -36,11 +36,11 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def cut_at(end: float) -> Iterator[None]:
-    """Raises `OutOfTime` inside when the clock, as `time()` has it, shows `end`.
+    """Raise `OutOfTime` in the context's body when the clock reaches `end`, a time of `time()`.
 
-    The cut is a signal, so it reaches a victim that waits. A module that is being imported is imported whole first, for
-    half of one would stay. Outside the main thread, or where the system has no such timer, only work that would begin
-    too late is refused.
+    It is raised by a signal, so it reaches a victim that waits. A running import ends first, for a half-imported module
+    would stay. Outside the main thread, or where the system has no such timer, only work that would begin too late is
+    refused.
     """
     left = end - time()
     if left <= 0:
@@ -70,7 +70,7 @@ def cut_at(end: float) -> Iterator[None]:
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Whether a module is being imported, in this frame or one that called it."""
+    """Return whether a module is being imported, in this frame or one that called it."""
     while frame is not None and frame.f_code.co_filename != _IMPORT:
         frame = frame.f_back
     return frame is not None
@@ -136,7 +136,7 @@ class AttackPace:
     guessed: tuple[str, ...] = ()  # defences that were not timed
 
     def of(self, method: str, draws: int) -> float:
-        """Seconds to attack one text of the victim behind a method, and once more with so many draws an answer."""
+        """Return the seconds to attack one text behind a method, and again with so many draws an answer if any."""
         plain, own = self.answers[NONE], self.answers.get(method, self.answers[NONE])
         active = self.attack + self.queries * max(0.0, own - plain)
         return active + (self.attack + self.queries * max(0.0, draws * own - plain) if draws else 0.0)
@@ -146,7 +146,7 @@ def time_attacks(
     attack: Callable[[Attack, Sequence[Example]], int], suite: Sequence[Attack], examples: Sequence[Example],
     left: float, end: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Seconds and queries of one text under all attacks: of the last of a few groups of texts that grow.
+    """Return seconds and queries for one text under all attacks, measured on the last of a few growing groups of texts.
 
     `attack` gives the queries of an attack on some texts. The first text also pays for what attacks load once. Groups
     after the second take no more than a share of the `left` seconds. Raises OutOfTime where not even the first text is
@@ -172,7 +172,7 @@ def time_attacks(
 
 
 def time_answers(victim: Victim, examples: Sequence[Example]) -> float:
-    """Seconds of one answer, in a batch of a few texts; what is made once is no part of it."""
+    """Return the seconds for one answer in a batch of a few texts, without what is loaded once."""
     texts = [tuple(example.fields.values()) for example in examples[:_ASKED]]
     clock = perf_counter()
     victim.predict(texts[:1])
@@ -192,13 +192,13 @@ class TrialCosts:
 
     @property
     def all(self) -> float:
-        """Of all methods: each shortly and the slowest few in full."""
+        """Return the seconds for all methods: each shortly, and the slowest few in full."""
         if not self.short:
             return sum(self.full.values())
         return sum(self.short.values()) + sum(sorted(self.full.values())[-FEW:])
 
     def fit(self, left: float) -> TrialPlan:
-        """As many methods as fit: in full at once, or where that tries more, shortly and then at least one in full."""
+        """Choose the plan that tries most methods: in full at once, or shortly and then at least one in full."""
         direct = list[str]()
         for method in sorted(self.full, key=self.full.__getitem__):
             if sum(self.full[one] for one in (*direct, method)) <= left:
@@ -233,12 +233,12 @@ class AutoPlan:
 
     @property
     def all(self) -> float:
-        """Seconds that all methods would take from here."""
+        """Return the seconds that all methods would take from now."""
         return self.plain + self.costs.all
 
     @property
     def one(self) -> float:
-        """Seconds that the quickest method would take from here."""
+        """Return the seconds that the quickest method would take from now."""
         return self.plain + min(self.costs.full.values(), default=0.0)
 
 

@@ -14,7 +14,7 @@ HEAD = ("Method", "Stage", "Epochs", "Right without attack", "Under the worst at
 
 
 def rows_of(record: AutoHardenRecord) -> list[tuple[str, ...]]:
-    """A row a trial, the second stage first."""
+    """Return a row for each trial, the second stage first."""
     return [_row(one, record) for one in sorted(record.trials, key=lambda one: -one.stage)]
 
 
@@ -26,7 +26,7 @@ def _row(one: AutoTrial, record: AutoHardenRecord) -> tuple[str, ...]:
 
 
 def describe(record: AutoHardenRecord) -> str:
-    """What was searched for, in a line."""
+    """Describe the conditions of the search in a line."""
     rows = f"rows of {record.data}" if record.doubt else f"validation texts of {record.data}"
     return (
         f"{record.model} on {rows}: {' and '.join(record.attacks)}, up to {record.texts:,} texts, within "
@@ -36,7 +36,7 @@ def describe(record: AutoHardenRecord) -> str:
 
 
 def body(records: Sequence[AutoHardenRecord]) -> Markup:
-    """A card for each search."""
+    """Return a card for each search."""
     cards = list[Markup]()
     for one in records:
         plan = tag("p", f"Plan: {one.plan}.") if one.plan else ""
@@ -46,7 +46,7 @@ def body(records: Sequence[AutoHardenRecord]) -> Markup:
 
 
 def terminal(record: AutoHardenRecord) -> str:
-    """The same in short: rates without their intervals."""
+    """Return the trials for the terminal, with rates without their intervals."""
     rows = [
         (*row[:3], *(cell.partition(" (")[0] for cell in row[3:6]), *row[6:]) for row in rows_of(record)
     ]  # fmt: skip

@@ -42,7 +42,7 @@ class AutoForecast:
         self.own_end = self.began + _WHOLE * (self.end - self.began)
 
     def make(self) -> Iterator[AttackPace]:
-        """The pace of attacks, found anew only for new methods; what the budget is enough for is said."""
+        """Yield the pace of attacks, measured again for new methods alone, and note what the budget is enough for."""
         from malaprop.features.hardening.auto_budget import AttackPace
         from malaprop.frame.tasks.outputs import read_json, value_file
 
@@ -99,7 +99,7 @@ class AutoForecast:
         return replace(pace, texts=choose_texts(wanted, least, lambda size: self._plan(replace(pace, texts=size))))
 
     def _do(self, work: Callable[[], T], what: str, advice: str) -> T:
-        """Do what no forecast can be made without. Raise where the time of the forecast is over before it is done."""
+        """Do work that the forecast needs; raise SettingError where the time of the forecast ends first."""
         from malaprop.features.hardening.auto_budget import OutOfTime, cut_at
 
         try:
@@ -134,7 +134,7 @@ class AutoForecast:
         return AutoPlan(costs=costs, plain=plain, left=self.end - time())
 
     def _describe(self, pace: AttackPace, plan: AutoPlan) -> str:
-        """What the budget is enough for, and what would be enough for all."""
+        """Describe what the budget is enough for, and what would be enough for all methods."""
         auto, fits = self.auto, plan.trials.methods
         names = [name for name in auto.methods if name != NONE]
         used = auto.options.seconds - (self.end - time())  # by now, and by the report
@@ -168,7 +168,7 @@ def read_trials(root: Path) -> dict[tuple[int, str], AutoTrial]:
 def attack_all(
     auto: AutoHarden, parts: Splits, attack: Attack, victim: Victim, examples: Sequence[Example]
 ) -> list[Outcome]:
-    """The outcomes of an attack, in the order of their ids."""
+    """Attack the examples and return the outcomes in the order of their ids."""
     from malaprop.frame.runs.local import run
 
     found = run(attack.for_labels(parts.labels), victim, examples, seed=auto.study.texts.seed, width=_WIDTH)
@@ -176,7 +176,7 @@ def attack_all(
 
 
 def count_short(texts: int) -> int:
-    """How many texts the first stage attacks."""
+    """Return how many texts the first stage attacks."""
     return max(4, texts // 4)
 
 
@@ -184,7 +184,7 @@ def count_costs(
     auto: AutoHarden, parts: Splits, training: TrainingPace | None, pace: AttackPace,
     known: Mapping[tuple[int, str], AutoTrial],
 ) -> TrialCosts:  # fmt: skip
-    """Seconds that each trial would take which is not there yet."""
+    """Return the seconds that each trial still to be run would take."""
     from malaprop.features.hardening.auto_budget import TrialCosts
     from malaprop.frame.runs.wrap import draws_at_random
 
@@ -228,7 +228,7 @@ class HardenTrials:
 
     @property
     def left(self) -> float:
-        """Seconds of the budget."""
+        """Return the seconds left of the budget."""
         return self.end - time()
 
     @property
@@ -236,7 +236,7 @@ class HardenTrials:
         return count_costs(self.auto, self.parts, self.inputs.get("pace"), self.pace, self.known)
 
     def go_on(self) -> Iterator[AutoTrial]:
-        """The trials that are not there yet, first of the plain model, then of both stages."""
+        """Run and yield the missing trials, first of the plain model, then of both stages."""
         from malaprop.frame.records.autoharden import choose_few
 
         yield from self._add(2, [NONE])
@@ -262,7 +262,7 @@ class HardenTrials:
                 yield found
 
     def _try(self, stage: int, method: str) -> AutoTrial:
-        """A trial, or why there is none; the first stage leaves time to try one method in full."""
+        """Run a trial, or return one with the reason against it; stage 1 leaves time to try one method in full."""
         from malaprop.features.hardening.auto_budget import OutOfTime, cut_at
         from malaprop.frame.records.autoharden import AutoTrial
 
@@ -286,13 +286,13 @@ class HardenTrials:
         return add_up(clean=row.clean, worst=row.worst, gain=row.kept)
 
     def _keep_for_second(self, method: str) -> float:
-        """Seconds in which the slowest method of those that are judged, or this one, can be tried in full."""
+        """Return the seconds to try in full the slowest of this method and those judged in the first stage."""
         judged = {name for (stage, name), one in self.known.items() if stage == 1 and one.judged}
         full = self.costs.full
         return max((full[name] for name in {method, *judged} if name in full), default=0.0)
 
     def _lack_time(self, stage: int, method: str, kept: float) -> str:
-        """Why a method is not begun; empty where it is."""
+        """Return why there is no time for a method; empty where there is."""
         costs = self.costs
         need, left = (costs.short if stage == 1 else costs.full)[method], self.left - kept
         if need <= left:
@@ -301,7 +301,7 @@ class HardenTrials:
         return f"no time: it would take about {show_span(need)}{full}; {show_span(max(0.0, self.left))} were left"
 
     def _open(self, method: str, epochs: int) -> Victim:
-        """The model of a method, trained where it is not there; of a victim that cannot be, the defence around it."""
+        """Open the model of a method, trained if missing, or the defence around a victim that cannot be trained."""
         from malaprop.features.defending.defended_models import put_behind
 
         plain = name_plain(self.inputs)
@@ -332,7 +332,7 @@ class HardenTrials:
     def _findings(
         self, attack: Attack, victim: Victim | None, method: str, examples: Sequence[Example]
     ) -> AttackFindings:
-        """One attack on a method beside the plain model, for which there is no victim to attack anew."""
+        """Attack a method; return its outcomes with the plain model's. `victim` is None for the plain model itself."""
         from malaprop.core.victim import find_rejected
         from malaprop.features.defending.adaptive import Adaptive
         from malaprop.features.defending.evaluation_figures import AttackFindings
@@ -346,7 +346,7 @@ class HardenTrials:
             return AttackFindings(attack=attack.name, plain=plain, active=plain)
         made = from_outcomes(sorted(plain, key=lambda one: one.id), attack.name)
         pairs = zip(made.examples, made.answers(victim), strict=True)
-        rejected = find_rejected(victim.label_names)  # which is no success of the attack
+        rejected = find_rejected(victim.label_names)  # a rejection is not a success of the attack
         knowing = isinstance(victim, Defended) and draws_at_random(method)
         return AttackFindings(
             attack=attack.name,

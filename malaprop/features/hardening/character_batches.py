@@ -1,4 +1,4 @@
-"""Batches as the characters of their words, the gradient of a loss for each character, and which may change."""
+"""The characters of a batch's words, the gradient of a loss for each, and how many of them may change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_share(r: float) -> None:
 
 
 def reads_characters(model: nn.Module) -> CharWords:
-    """The part of a model that reads characters."""
+    """Return the part of a model that reads characters; raise CapabilityError where it has none."""
     found = getattr(model, "embedding", None)
     if not isinstance(found, CharWords):
         raise CapabilityError(
@@ -70,7 +70,7 @@ def reads_characters(model: nn.Module) -> CharWords:
 
 
 def usable_in(words: CharWords) -> Bool[Tensor, " symbol"]:
-    """Signs that may be put in a word and leave it one word, on the device of the model."""
+    """Return which signs may stand in a word without splitting it, on the device of the model."""
     assert words.vocab is not None
     return symbols(words.vocab).to(words.embedding.weight.device)
 

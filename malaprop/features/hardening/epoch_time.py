@@ -1,4 +1,4 @@
-"""How long an epoch of a training takes, from a few of its steps: nothing is written, and nothing is trained."""
+"""Estimate the time of a training epoch from a few of its steps; no model is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from malaprop.zoo.train import TrainingInput, TrainingJob
     from malaprop.zoo.training import Hooks
 
-WARM = 2  # steps before the clock starts: what is loaded or compiled once is no part of an epoch
+WARM = 2  # steps before the clock starts, which load and compile things once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class EpochTime:
 
     step: float
     steps: int
-    processor: float  # of this process: what else runs on the machine changes it less
+    processor: float  # processor time of this process, which depends less on other processes
 
     @property
     def seconds(self) -> float:
@@ -34,11 +34,11 @@ class EpochTime:
 
 
 class _Enough(Exception):  # noqa: N818 - nothing is wrong: it ends a training that was only timed
-    """Enough steps were taken."""
+    """Ends a training when enough steps are timed."""
 
 
 class _Stopwatch:
-    """Stands behind the hook that follows each step, and ends the training after the last of those `at` which to look.
+    """A hook after each step that notes the time at the steps `at`, and ends the training after the last of them.
 
     `marks` has for each of these the time on the clock and that of the processor.
     """
@@ -59,7 +59,7 @@ class _Stopwatch:
 
 
 def _wait(model: Any) -> None:
-    """Until a GPU has done what it was given."""
+    """Wait until a GPU has done its work."""
     import torch
 
     if next(model.parameters()).device.type == "cuda":
@@ -77,11 +77,11 @@ def time_epoch(
     steps: int = 6,
     again: bool = False,
 ) -> EpochTime:
-    """Times a few steps of the training that `train_named` would do; the same seed takes the same batches.
+    """Time a few steps of the training that `train_named` would do; the same seed takes the same batches.
 
-    `again`: the steps of a second pass over the same texts, as in every epoch but the first: what a method finds out
-    once about each text is no part of them. Of a method that does its work in every so many steps the timed steps hold
-    a whole round, shorter where they are fewer.
+    `again` times a second pass over the same texts, as in every epoch but the first, without what a method computes
+    once for each text. For a method that works in every so many steps, the timed steps include a whole round, which is
+    shortened where they are fewer.
     """
     from malaprop.frame.study.training_tasks import find_named
     from malaprop.zoo.train import InTheLoop, TrainingInput, train
@@ -120,7 +120,7 @@ def time_epoch(
 
 
 def find_batch(spec: Any, given: TrainingInput, rows: int) -> int:
-    """How many texts a step has."""
+    """Return how many texts a step has."""
     from malaprop.zoo.train import change_training, find_training
 
     return change_training(find_training(spec, given.start, rows), given.settings or {}).batch

@@ -63,14 +63,14 @@ class InfoBert:
         return given + self.bottleneck * shared + self.anchor * self._apart(first, last, inside)
 
     def _shared(self, words: Float[Tensor, "token dim"], made: Float[Tensor, "token dim"]) -> Float[Tensor, ""]:
-        """How much nearer a token's vector is to its own word than to others: a bound in the manner of CLUB."""
+        """Return how much nearer token vectors are to their own word than to others: a bound like that of CLUB."""
         near = made @ words.T
         many = len(near)
         others = (near.sum() - near.diagonal().sum()) / max(1, many * (many - 1))
         return (near.diagonal().mean() - others) / self.heat
 
     def _apart(self, words: Tensor, made: Tensor, inside: Tensor) -> Float[Tensor, ""]:
-        """How badly each text's own words stand out for it among the words of the batch's texts (InfoNCE)."""
+        """Return the InfoNCE loss of matching each text with its own words among those of the batch."""
         share = inside[..., None] / inside.sum(1)[:, None, None]
         local, whole = ((part * share).sum(1) for part in (words, made))
         near = functional.normalize(whole, dim=1) @ functional.normalize(local, dim=1).T / self.heat
@@ -78,14 +78,14 @@ class InfoBert:
 
 
 def _project(vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token width"]:
-    """Into the common space, one long each."""
+    """Project vectors into the common space, each scaled to length one."""
     generator = torch.Generator().manual_seed(_SEED + vectors.shape[-1])
     turn = torch.randn(vectors.shape[-1], _WIDTH, generator=generator).to(vectors.device)
     return functional.normalize(vectors.float() @ turn, dim=-1)
 
 
 def _last_layer(model: Any) -> nn.Module | None:
-    """The layer that gives the labels' scores; None where it reads token by token."""
+    """Return the layer that gives the labels' scores; None where it reads token by token."""
     if hasattr(model, "head"):
         head: nn.Module = model.head
         return head
@@ -94,7 +94,7 @@ def _last_layer(model: Any) -> nn.Module | None:
 
 @contextmanager
 def _reading(layer: nn.Module | None) -> Iterator[list[Tensor]]:
-    """Within, what a layer is given to read is put into the list."""
+    """Yield a list that receives the inputs of a layer while the context lasts."""
     read: list[Tensor] = []
     if layer is None:
         yield read
@@ -137,7 +137,7 @@ class Dsrm:
         return (each * self.weigh(logits.detach(), pooled.detach().float(), batch.labels)).mean()
 
     def weigh(self, logits: Tensor, pooled: Tensor, labels: Tensor) -> Float[Tensor, " batch"]:
-        """Mean one: above where a step on a text harms the texts of the other half."""
+        """Return the weights of the texts, of mean one: higher where a step on a text harms those of the other half."""
         off = logits.softmax(1) - functional.one_hot(labels, logits.shape[1])
         agree = (off @ off.T) * (pooled @ pooled.T)  # of gradients to the last layer's weights
         half = torch.arange(len(labels), device=labels.device) % 2

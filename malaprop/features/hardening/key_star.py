@@ -67,7 +67,7 @@ def _spelled_loss(model: Any, batch: Batch, r: float, usable: Bool[Tensor, " sym
 
 
 def draw_signs(signs: Signs, r: float, usable: Bool[Tensor, " symbol"]) -> Signs:
-    """The texts with a share `r` of their characters changed to usable ones, all drawn at random."""
+    """Return the texts with a share `r` of their characters changed to usable ones, all drawn at random."""
     letters = torch.nonzero(usable).flatten()
     put = letters[torch.randint(len(letters), signs.shape, device=signs.device)]
     open_ = plain_words(signs, usable)
@@ -80,7 +80,7 @@ def draw_signs(signs: Signs, r: float, usable: Bool[Tensor, " symbol"]) -> Signs
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Typed:
-    """Adds to a batch its texts with characters changed; for models that read words, or pieces of them."""
+    """A batch hook that appends the texts with changed characters, for models that read words or pieces of them."""
 
     job: TrainingJob
     data: Splits
@@ -106,7 +106,7 @@ class Typed:
 
 
 def mistype(text: Fields, r: float, rng: np.random.Generator) -> Fields:
-    """The fields with a share `r` of the characters of their words changed to letters or digits drawn at random."""
+    """Return the fields with a share `r` of the characters of their words changed to random letters or digits."""
     return tuple(_mistype_word(field, r, rng) for field in text)
 
 

@@ -14,7 +14,7 @@ from malaprop.zoo.train import TrainingJob
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankerInTraining:
-    """A model in training, as far as ranking words needs it."""
+    """The part of a model in training that ranking words needs: its gradients."""
 
     gradients: Any
     device: str

@@ -42,7 +42,7 @@ class PerturbedReading:
 
     @cached_property
     def clean(self) -> Logits:
-        """The answers without noise."""
+        """Return the logits without noise."""
         return self._answers(self.vectors)
 
     def _answers(self, vectors: Float[Tensor, "batch token dim"]) -> Logits:
@@ -57,7 +57,7 @@ class PerturbedReading:
         return char_gradients(self.model.embedding, self.spelled, towards)
 
     def moved(self, noise: Tensor) -> Logits:
-        """The answers with noise on the base."""
+        """Return the logits with noise on the base."""
         if self.spelled is None:
             return self._answers(self.vectors + noise)
         words: CharWords = self.model.embedding
@@ -71,7 +71,7 @@ class PerturbedReading:
         return cls(model, batch._replace(ids=ids, lengths=lengths))
 
     def scale(self, direction: Float[Tensor, "batch token *rest"], size: float) -> Tensor:
-        """Noise of that direction, for each word as long as `size` times the word's own vector; none beyond a text."""
+        """Return noise in this direction, for each word `size` times as long as its vector; 0 beyond a text's end."""
         direction = direction.detach().float()
         norm = self.base.float().flatten(2).norm(dim=2)
         share = size * norm / direction.flatten(2).norm(dim=2).clamp(min=1e-12)

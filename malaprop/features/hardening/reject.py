@@ -24,7 +24,7 @@ from malaprop.zoo.training import Batch, Hooks, Network, Rows, answer
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
 
-_FAR = 64.0  # logits that no text is answered beyond
+_FAR = 64.0  # bound of the shift of the rejection logit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class RejectTraining(WordSwapTraining):
                 f"reject wants every, together and budget of at least 1, got {self.every}, {self.together} and "
                 f"{self.budget}"
             )
-        assert all(RECIPES[name] for name in self._names)  # a name that is none is said before any data is read
+        assert all(RECIPES[name] for name in self._names)  # raises on an unknown recipe before data are read
 
     def __str__(self) -> str:
         attacked = "".join(f", by what {name} makes of it" for name in dict.fromkeys(self._names))
@@ -96,12 +96,12 @@ class RejectTraining(WordSwapTraining):
         return Hooks(batch=add, loss=self.weigh_answers, last=True, finish=self.set_threshold, memory=supply)
 
     def within(self, steps: int) -> RejectTraining:
-        """The same with a search in every so many steps, for as many texts a step: about what it costs, in fewer."""
+        """Return a copy that attacks every `steps` steps or oftener, so that few timed steps include an attack."""
         return replace(self, together=min(self.together, steps))
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """Sentences are not compared, which takes an encoder longer than the training."""
+        """Return the attacks, without comparing sentences: the encoder for that would take longer than the training."""
         from malaprop.frame.runs.make_attack import make_attack
 
         made = [make_attack(name, {"similarity": None} if name == "textfooler" else {}) for name in self._names]
@@ -112,7 +112,7 @@ class RejectTraining(WordSwapTraining):
         return [name for name in self.recipes.split("+") if name]
 
     def weigh_answers(self, model: Network, batch: Batch) -> Float[Tensor, ""]:
-        """Cross entropy of the texts, and what adversaries lack of being right or rejected."""
+        """Return the cross entropy of the texts plus the loss of adversaries that are neither right nor rejected."""
         logits = model(batch.ids, batch.lengths).float()
         own = len(logits) if batch.own < 0 else batch.own
         loss = functional.cross_entropy(logits[:own], batch.labels[:own], label_smoothing=self.smoothing)
@@ -124,7 +124,7 @@ class RejectTraining(WordSwapTraining):
         return (loss + self.weight * torch.lerp(either, alone, self.insist).mean()) / (1 + self.weight)
 
     def set_threshold(self, model: nn.Module, held_out: Rows) -> None:
-        """Moves the bias of rejection to where it costs what it may."""
+        """Move the bias of rejection so that it costs as much held-out accuracy as `cost` or `least` allows."""
         parts = [(logits.cpu(), labels.cpu()) for logits, labels in answer(model, held_out)]
         if not parts:
             return
@@ -138,7 +138,7 @@ class RejectTraining(WordSwapTraining):
 
 
 def find_shift(logits: Float[Tensor, "text label"], labels: Tensor, cost: float) -> float:
-    """The most that can be added to the last logit, so that at most `cost` of all texts are rejected that were right.
+    """Return the most to add to the last logit so that at most the share `cost` of texts, right before, is rejected.
 
     Right is a text whose label is the best of all but the last.
     """
@@ -149,7 +149,7 @@ def find_shift(logits: Float[Tensor, "text label"], labels: Tensor, cost: float)
 
 
 def find_threshold(model: nn.Module, labels: int) -> nn.Parameter:
-    """The bias of the layer that gives the logits, whose last number moves rejection."""
+    """Return the bias of the layer that gives the logits; its last number is that of rejection."""
     found = [one for one in model.modules() if isinstance(one, nn.Linear) and one.out_features == labels]
     if not found or found[-1].bias is None:
         raise CapabilityError(

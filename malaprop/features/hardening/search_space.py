@@ -1,4 +1,4 @@
-"""What may be set in a defence, and from where to where: the space that a random search draws from."""
+"""The space that a random search draws from: the settings of a defence and their ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from malaprop.core.seeds import generator
 
 
 class Asker(Protocol):
-    """An optuna trial, as far as it is asked."""
+    """The part of an optuna trial that draws values."""
 
     def suggest_int(self, name: str, low: int, high: int) -> int: ...
 
@@ -55,7 +55,7 @@ class OneOf:
 Space = Mapping[str, Whole | RealRange | OneOf]
 _VOTE = OneOf(("majority", "logits", "probabilities"))
 
-# Ranges hold what the paper's own search came to: 1 to 23 words, noise of 2.3 and 8.14, 4 to 14 samples.
+# The ranges include what the paper's own search found: 1 to 23 words, noise of 2.3 and 8.14, 4 to 14 samples.
 SPACES: Mapping[str, Space] = {
     "five": {"words": Whole(1, 10), "noise": RealRange(0.02, 10.0, log=True), "samples": Whole(4, 16), "vote": _VOTE},
     "fuse": {
@@ -79,7 +79,7 @@ _IDLE = {"off": ("multiplier", "floor"), "rank": ("floor",)}  # settings that a 
 
 
 def narrow(space: Space, fixed: Mapping[str, Any]) -> Space:
-    """The space without what is fixed; a setting that is not in it is refused."""
+    """Return the space without the fixed settings; raise on a fixed setting that the space does not have."""
     for name in fixed:
         if name not in space:
             raise unknown("setting to fix", name, space)
@@ -90,14 +90,14 @@ def narrow(space: Space, fixed: Mapping[str, Any]) -> Space:
 
 
 def draw(space: Space, fixed: Mapping[str, Any], trial: Asker) -> dict[str, Any]:
-    """One set of settings; those that the others leave without a meaning are left out."""
+    """Draw one set of settings, without those that the others make meaningless."""
     found = {name: part.ask(trial, name) for name, part in space.items()} | dict(fixed)
     idle = _IDLE.get(str(found.get("similarity", "")), ())
     return {name: value for name, value in found.items() if name not in idle}
 
 
 class RandomTrial:
-    """Draws as an optuna trial does, without optuna."""
+    """Draws values as an optuna trial does, without optuna."""
 
     def __init__(self, seed: int, number: int) -> None:
         self._rng = generator(seed, "trial", str(number))

@@ -17,7 +17,7 @@ from malaprop.data.files import Names
 from malaprop.data.matching import agree
 from malaprop.training.splits import Added, Splits
 
-_BLOCK = 512  # texts that a teacher is asked about at a time
+_BLOCK = 512  # texts in one question to the teacher
 _REMEDY = "give a --teacher with the labels of --data"
 
 
@@ -26,7 +26,7 @@ class TeacherLabels:
     """The texts of a file that a teacher is sure of: their rows from 0, and the number of each one's label."""
 
     file: str
-    mark: str  # of all texts of the file
+    mark: str  # a digest of all texts of the file
     texts: int  # that the file holds
     teacher: str
     sure: float
@@ -34,7 +34,7 @@ class TeacherLabels:
     labels: tuple[int, ...]
 
     def describe(self) -> str:
-        """In a line, how many there are."""
+        """Describe in a line how many texts are labelled."""
         return (
             f"{len(self.rows):,} of {self.texts:,} texts of {self.file} were answered with at least "
             f"{show_share(self.sure)}"
@@ -46,7 +46,7 @@ def show_share(share: float) -> str:
 
 
 def check_single(data: Splits) -> None:
-    """Refuses data whose examples are not single texts."""
+    """Raise DataError for data whose examples are not single texts."""
     fields = tuple(data.train[0].fields)
     if len(fields) > 1:
         raise DataError(f"--unlabelled adds single texts, and {data.name} has {' and '.join(fields)}; leave it out")
@@ -55,7 +55,7 @@ def check_single(data: Splits) -> None:
 def label_texts(
     victim: Victim, data: Splits, texts: Sequence[str], *, file: str, teacher: str, sure: float
 ) -> TeacherLabels:
-    """Has a teacher label the texts that are not in the data, each once; those that it is sure of are kept."""
+    """Let a teacher label the texts that are not in the data, each once; keep those of which it is sure."""
     rows = list(_find_new(data, texts))
     if not rows:
         held = any(map(_key, texts))
@@ -80,7 +80,7 @@ def label_texts(
 
 
 def add_texts(data: Splits, texts: Sequence[str], found: TeacherLabels) -> Splits:
-    """The data with these texts behind its training part; all else stays."""
+    """Return the data with these texts added to the training part."""
     if _mark(texts) != found.mark:
         raise RecordError(f"{found.file} has changed since its texts were labelled; choose another --out")
     (field,) = data.train[0].fields
@@ -98,7 +98,7 @@ def add_texts(data: Splits, texts: Sequence[str], found: TeacherLabels) -> Split
 
 
 def _find_new(data: Splits, texts: Sequence[str]) -> Iterator[int]:
-    """The rows of texts that no part of the data holds, each text once."""
+    """Yield the rows of texts that are in no part of the data, each text once."""
     seen = {_key(" ".join(e.fields.values())) for part in (data.train, data.held_out, data.test) for e in part}
     for row, text in enumerate(texts):
         if (key := _key(text)) and key not in seen:
@@ -107,12 +107,12 @@ def _find_new(data: Splits, texts: Sequence[str]) -> Iterator[int]:
 
 
 def _key(text: str) -> str:
-    """What two copies of a text share, whatever their case and spaces."""
+    """Return a key of a text that ignores case and spaces."""
     return " ".join(text.casefold().split())
 
 
 def _match(victim: Victim, data: Splits, teacher: str) -> dict[int, int]:
-    """For each label of the teacher that the data has, its number there; matched by name."""
+    """Return the data's number of each label of the teacher, matched by name."""
     whole = Dataset(name=data.name, examples=tuple(data.train), labels=data.labels, fields=tuple(data.train[0].fields))
     if victim.labels == 1:
         raise VictimError(f"{teacher} answers with a number and not with labels; {_REMEDY}")
@@ -132,13 +132,13 @@ def _ask(victim: Victim, texts: Sequence[str], teacher: str) -> Floats:
         raise VictimError(f"the teacher {teacher} raised {plain(error)[:300]}") from error
     if (answers < 0).any() or (np.abs(answers.sum(1) - 1) > 1e-3).any():
         raise VictimError(
-            f"the answers of {teacher} are no probabilities, by which --sure chooses; give another --teacher"
+            f"the answers of {teacher} are not probabilities, by which --sure chooses; give another --teacher"
         )
     return answers
 
 
 def _mark(texts: Iterable[str]) -> str:
-    """Sixteen hex digits of texts in their order."""
+    """Return a digest of texts in their order, 16 hex digits."""
     digest = blake2b(digest_size=8)
     for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\x1e")

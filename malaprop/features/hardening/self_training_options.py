@@ -52,7 +52,7 @@ class SelfTraining:
             raise SettingError(f"--sure is a probability above 0 and up to 1, got {self.sure:g}")
 
     def refuse(self, method: str) -> None:
-        """Raise where one of these options is given to a method that does not use it."""
+        """Raise SettingError where one of these options is given to a method that does not use it."""
         for name in ("unlabelled", "teacher", "sure"):
             if getattr(self, name) is not None:
                 raise SettingError(f"--{name} is no option of harden {method}; name one method, as harden swaps")

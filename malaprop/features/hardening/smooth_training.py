@@ -44,7 +44,7 @@ class FreeLb:
         return Hooks(loss=self.loss)
 
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
-        """The mean over the steps; all but the last are walked back here, so that one step's activations are held."""
+        """Return the mean loss over the steps; all but the last run backward here, so that memory holds one step."""
         total = torch.zeros((), device=batch.labels.device)
         noise: Tensor | None = None
         for step in range(self.steps):

@@ -100,29 +100,29 @@ class Harden:
 
     @property
     def where(self) -> RunOptions:
-        """One model is one task: --jobs is for the attacks in its training, not for tasks side by side."""
+        """Return the run options without jobs on this machine: one model is one task, and --jobs is for its attacks."""
         if self.auto is not None or self.machine.engine != "local":
             return self.machine
         return replace(self.machine, jobs=None)
 
     @property
     def attackers(self) -> int:
-        """Processes that attack texts while a model learns; on a cluster --jobs are its workers."""
+        """Return how many processes attack texts while a model learns; on a cluster one, for --jobs are its workers."""
         return self.machine.jobs or 1 if self.machine.engine == "local" else 1
 
     @property
     def auto(self) -> AutoHarden | None:
-        """What tries several methods; None where one is named."""
+        """Return the tasks of `harden auto`; None for a single method."""
         return AutoHarden(self) if self.method == AUTO else None
 
     @property
     def name(self) -> str:
-        """Of the defence, without its settings."""
+        """Return the name of the method, without its settings."""
         return self.method.partition(":")[0]
 
     @property
     def hardening(self) -> Hardening:
-        """What the user said, in the defence's own words; an option of another one is refused."""
+        """Return the method with the user's options under its own names; raise on an option of another method."""
         from malaprop.frame.study.training_methods import Hardening
 
         said = {"r": self.r, "once": self.once, "noise": self.noise, "virtual": self.virtual or None}
@@ -175,7 +175,7 @@ class Harden:
         return {"texts": data, "more": self.adding.read(data, self.texts.text)}
 
     def read(self, inputs: Inputs) -> Inputs:
-        """The data, with what a teacher labelled behind its training part."""
+        """Return the data, with the texts that a teacher labelled added to the training part."""
         from malaprop.features.hardening.self_training import add_texts
 
         data = self.texts.splits()
@@ -184,7 +184,7 @@ class Harden:
         return {"texts": data}
 
     def train(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The model, in the study's own folder."""
+        """Train the model, in the study's own folder."""
         from malaprop.features.hardening.attack_processes import attack_in
 
         def make(folder: Path) -> Card:
@@ -226,7 +226,7 @@ def harden(
     settings: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Any:
-    """Trains a model further against attacks, as `malaprop harden` does.
+    """Train a model further against attacks, as `malaprop harden` does.
 
         made = mp.harden("miyato:size=0.05", model="LSTM-W-GloVe-1", data="reviews.csv", set={"epochs": 2})
         card = mp.harden(model, tokenizer, method="blackbox", data="reviews.csv", out="models/harder")

@@ -1,7 +1,7 @@
 """Training in the hull of synonyms: ASCC and the Dirichlet neighbourhood ensemble.
 
-A word's vector gives way to a mixture of its own and its synonyms' vectors. Both stand on one table, which says of
-every token that is a whole word which tokens its neighbours in counter-fitted space are.
+A mixture of its own and its synonyms' vectors replaces a word's vector. Both use one table, which has for every token
+that is a whole word the tokens of its neighbours in counter-fitted space.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from malaprop.training.splits import Splits
 from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks
 
-_LEAD = "the"  # a word to stand behind: tokens of many models hold the space before a word
+_LEAD = "the"  # a word before each: tokens of many models contain the space before a word
 _NO_WORD = "qzxvqj"
 Vectors = Float[Tensor, "batch token dim"]
 Synonyms = Callable[[str], Sequence[str]]
@@ -32,13 +32,13 @@ Synonyms = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearTokens:
-    """[token, 1 + count]: each token, then the tokens of its synonyms; `real` says which are."""
+    """A table [token, 1 + count]: each token, then those of its synonyms; `real` marks entries other than padding."""
 
     table: Int[Tensor, "token near"]
     real: Bool[Tensor, "token near"]
 
     def of(self, ids: Int[Tensor, "batch token"]) -> tuple[Int[Tensor, "batch token near"], Bool[Tensor, ...]]:
-        """The tokens near each place; tokens that came up after the table was made stand alone."""
+        """Return the tokens near each place and which are real; tokens newer than the table have no neighbours."""
         known = ids < len(self.table)
         safe = torch.where(known, ids, 0)
         near, real = self.table[safe], self.real[safe] & known[..., None]
@@ -50,7 +50,7 @@ class NearTokens:
     def mix(
         self, embedding: Any, ids: Int[Tensor, "batch token"], weights: Float[Tensor, "batch token near"]
     ) -> Vectors:
-        """Mixtures of the vectors near each place."""
+        """Return the mixtures of the vectors near each place."""
         near, _ = self.of(ids)
         total: Tensor | None = None
         for at in range(near.shape[-1]):  # one at a time: a network may make vectors in a way that wants [batch, token]
@@ -61,7 +61,7 @@ class NearTokens:
 
     @classmethod
     def make(cls, job: TrainingJob, texts: Sequence[Sequence[str]], synonyms: Synonyms, count: int) -> NearTokens:
-        """For the words of the training texts, as the model of the job reads them."""
+        """Build the table for the words of the training texts, as the model of the job tokenizes them."""
         seen = Words()
         words = sorted({word for fields in texts for value in fields for word in Text.of(value, seen).strings})
         pairs = {word: list(synonyms(word))[:count] for word in words}
@@ -88,7 +88,7 @@ class NearTokens:
 
 
 def _whole_words(job: TrainingJob, words: Sequence[str]) -> Ints:
-    """Of each word its token, -1 where it has several or is unknown; each stands behind another word."""
+    """Return the token of each word, -1 where it has several or is unknown; each is tokenized after another word."""
     (empty, alone) = (list(row) for row in job.rows([("",), (_LEAD,)]))
     head = next((at for at in range(len(empty)) if alone[at] != empty[at]), len(empty))
     tail = len(empty) - head
@@ -107,7 +107,7 @@ def _whole_words(job: TrainingJob, words: Sequence[str]) -> Ints:
 
 
 def find_synonyms(count: int, cosine: float) -> Synonyms:
-    """Neighbours in counter-fitted space, nearest first; a word's case stays."""
+    """Return a function from a word to its neighbours in counter-fitted space, nearest first, in the word's case."""
     from malaprop.assets.vectors import open_neighbours
     from malaprop.attacks.candidates.lookup import recase
 
@@ -157,7 +157,7 @@ class Ascc:
         return functional.cross_entropy(clean, batch.labels) + self.weight * apart
 
     def find_worst(self, model: Any, batch: Batch, near: NearTokens) -> Float[Tensor, "batch token near"]:
-        """The weights of the mixtures where the loss is highest, as far as the steps go."""
+        """Return the weights of the mixtures with the highest loss that `steps` gradient steps find."""
         _, real = near.of(batch.ids)
         closed = torch.where(real, 0.0, -torch.inf)
         logits = torch.zeros_like(closed)
@@ -204,7 +204,7 @@ class Dne:
 
 
 def make_table(job: TrainingJob, data: Splits, count: int, cosine: float) -> NearTokens:
-    """The table of synonyms for a model and its training texts."""
+    """Build the table of synonyms for a model and its training texts."""
     if not hasattr(job.model, "from_vectors"):
         raise CapabilityError("this model does not show the vectors that it reads; harden it with a2t or augment")
     texts = [tuple(example.fields.values()) for example in data.train]

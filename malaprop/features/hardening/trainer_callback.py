@@ -1,4 +1,4 @@
-"""Our adversarial examples in someone else's training: a dataset and a callback for the Trainer of transformers."""
+"""Adversarial examples for the Trainer of transformers: a dataset, and a callback that renews it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Texts = Sequence[str] | Sequence[tuple[str, ...]]
 
 
 class AdversarialSet:
-    """Training texts, and behind them changed copies of a share of them, drawn and made anew at every epoch.
+    """Training texts followed by changed copies of a share of them, drawn and generated again at every epoch.
 
     Give it as `train_dataset` and its `callback` among the `callbacks`. With `method="attack"` the copies are what a
     recipe makes of the texts against the model as it then is; where no label falls the strongest attempt is taken.
@@ -40,7 +40,9 @@ class AdversarialSet:
         seed: int = 0,
     ) -> None:
         if len(texts) != len(labels) or not len(texts):
-            raise SettingError(f"as many labels as texts are wanted, and at least one, got {len(labels)}, {len(texts)}")
+            raise SettingError(
+                f"a label for each of some texts is wanted, got {len(labels)} labels, {len(texts)} texts"
+            )
         if method not in ("attack", "typos"):
             raise SettingError(f"method must be attack or typos, got {method!r}")
         if not 0 < share <= 1 or not 0 < r <= 1:
@@ -51,7 +53,7 @@ class AdversarialSet:
         self.r, self.budget, self.seed = r, budget, seed
         self.max_length = max_length
         self.extra = max(1, round(share * len(self.texts)))
-        self.found = 0  # copies of the last epoch that a recipe broke the model with
+        self.found = 0  # copies of the last epoch on which the attack succeeded
         self._epoch = 0
         self._chosen, self._copies = self._draw(), list[Fields]()
         self._copies = self._mistype()
@@ -72,7 +74,7 @@ class AdversarialSet:
 
     @property
     def callback(self) -> Any:
-        """Renews the copies when an epoch begins."""
+        """Return a callback that renews the copies when an epoch begins."""
         try:
             from transformers import TrainerCallback
         except ImportError:
@@ -80,7 +82,7 @@ class AdversarialSet:
         own = self
 
         class Renewing(TrainerCallback):  # type: ignore[misc]
-            """Makes the adversarial copies of an epoch with the model as it is."""
+            """Renews the copies with the current model at the beginning of an epoch."""
 
             def on_epoch_begin(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:  # noqa: ARG002
                 own.renew(model)
@@ -88,7 +90,7 @@ class AdversarialSet:
         return Renewing()
 
     def renew(self, model: Any) -> None:
-        """Draws other texts and changes them, against this model where a recipe does it."""
+        """Draw other texts and change them, by an attack on this model where the method is attack."""
         self._epoch += 1
         self._chosen = self._draw()
         self._copies = self._mistype() if self.method == "typos" else self._attack(model)

@@ -1,8 +1,8 @@
-"""A random search for the settings of a defence, on validation texts alone; the test part is looked at once.
+"""A random search for the settings of a defence on validation texts; the test part is used once.
 
-Mein et al. 2021, section 3.2: time-boxed, random over the space of settings. What a trial is judged by, the paper
-leaves open; here it is the mean of two accuracies on the validation part: on its texts, and on adversarial ones made of
-them against the plain victim.
+Mein et al. 2021, section 3.2: time-boxed, random over the space of settings. The paper does not give the objective of
+a trial; here it is the mean of two accuracies on the validation part: on its texts, and on adversarial examples
+generated from them against the plain victim.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Make = Callable[[Mapping[str, Any], int], Victim]  # settings and the number of 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsSearch:
-    """Where settings are looked for, and how they are drawn; the ones in `fixed` stay as they are."""
+    """A search over the settings of a defence: how it draws them, and which are `fixed`."""
 
     defence: str
     seed: int = 0
@@ -51,9 +51,9 @@ class SettingsSearch:
         self, make: Make, judge: Callable[[Victim], TunedAccuracy], done: Sequence[TuningTrial], *, seconds: float,
         trials: int,
     ) -> Iterator[TuningTrial]:  # fmt: skip
-        """Trials until the time is spent or there are so many, those that are done counted in.
+        """Yield trials until the time is spent or there are so many, finished ones of earlier calls included.
 
-        One that began is finished, and there is one at least. `make` gives the victim behind the defence.
+        A trial that began is finished, and there is at least one. `make` gives the victim behind the defence.
         """
         began, known = time.monotonic(), list(done)
         while len(known) < trials and (time.monotonic() - began < seconds or not known):
@@ -72,7 +72,7 @@ class SettingsSearch:
         return TuningTrial(number=number, settings=settings, judged=found, seconds=seconds, reason=reason)
 
     def _asker(self, done: Sequence[TuningTrial]) -> Asker:
-        """What draws trial n: the same whether or not the search was stopped on the way."""
+        """Return the source of settings for the next trial, the same whether or not the search was interrupted."""
         if self.sampler == "plain":
             return RandomTrial(self.seed, len(done))
         optuna = _optuna()
@@ -88,7 +88,7 @@ class SettingsSearch:
 
 
 def _check_fixed(defence: str, fixed: Mapping[str, Any]) -> None:
-    """Refuses a value that would fail in every trial."""
+    """Raise SettingError on a fixed value that would fail in every trial."""
     from malaprop.core.settings import call
     from malaprop.frame.runs.victims import WRAPPERS
     from malaprop.frame.runs.wrap import method
@@ -112,7 +112,7 @@ def _optuna() -> Any:
 
 
 def _as_optuna(optuna: Any, space: Space, one: TuningTrial) -> Any:
-    """A finished trial as optuna keeps it, for a sampler that learns from them."""
+    """Return a finished trial in optuna's form, for a sampler that learns from them."""
     from malaprop.features.hardening.search_space import RealRange, Whole
 
     kinds = optuna.distributions
@@ -139,7 +139,7 @@ def judge(victim: Victim, texts: Sequence[Example], premade: PregeneratedExample
 
 
 def around(defence: str, victim: Victim) -> Make:
-    """fuse and five, which wrap the victim."""
+    """Return a maker of victims behind a defence that wraps one: fuse or five."""
     from malaprop.frame.runs.wrap import method
 
     return lambda settings, _: Defended(victim=victim, method=method(defence, settings))

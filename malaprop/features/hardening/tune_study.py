@@ -1,4 +1,4 @@
-"""malaprop tune: a search for the settings of a defence; its trials are the lines of one task, which grow."""
+"""malaprop tune: search for the settings of a defence; one task appends a line for each trial."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class Tune:
 
     @property
     def trained(self) -> str:
-        """fact: what is trained in every trial, and how."""
-        told = (f"{name}={value}" for name, value in self.training.items())
-        return " ".join([self.model, *told]) if self.defence == "fact" else ""
+        """Return the model that every trial of fact trains, with its settings; empty for other defences."""
+        given = (f"{name}={value}" for name, value in self.training.items())
+        return " ".join([self.model, *given]) if self.defence == "fact" else ""
 
     def check(self) -> None:
         from malaprop.features.hardening.search_space import SPACES
@@ -103,7 +103,7 @@ class Tune:
             self._check_folder(self.saving.out)
 
     def _check_folder(self, out: Path) -> None:
-        """A look at the test part ends a search; a folder from before there were studies holds to its record."""
+        """Raise where the folder's search has used its test part, or a record of before has other settings."""
         from malaprop.features.hardening.tuning_record import TuningRecord
         from malaprop.frame.tasks.outputs import value_file
 
@@ -114,10 +114,10 @@ class Tune:
             )
         if before is None or (out / FILE).is_file():
             return
-        told = self._describe()
+        now = self._describe()
         if not before.model:
-            del told["model"]  # of a record that does not tell
-        for name, value in told.items():
+            del now["model"]  # older records have none
+        for name, value in now.items():
             if getattr(before, name) != value:
                 raise RecordError(
                     f"{out} holds a search with {name} {getattr(before, name)!r}, not {value!r}; give another --out"
@@ -161,7 +161,7 @@ class Tune:
             yield task("test", self.look, JsonFile(TuningTest), part, "examined", made, "trials")
 
     def read(self, part: str, inputs: Inputs) -> Inputs:
-        """The texts of a part, in the victim's own terms where they are known."""
+        """Return the texts of a part, with labels mapped to the victim's where those are known."""
         from malaprop.data.base import Dataset
         from malaprop.data.matching import agree
 
@@ -175,7 +175,7 @@ class Tune:
         return {"part": part, "data": agree(data, inputs["examined"]) if "examined" in inputs else data}
 
     def examine(self, context: WorkerContext, inputs: Inputs) -> Iterator[CorrectTexts]:
-        """What the victim calls its labels."""
+        """Find the names of the victim's labels."""
         yield find_correct_texts(context.victim(inputs["victim"]), inputs["data"])
 
     def choose(self, part: str, inputs: Inputs) -> Dataset:
@@ -183,12 +183,12 @@ class Tune:
         return found
 
     def attack_texts(self, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """Adversarial texts, made against the plain victim."""
+        """Attack the plain victim on a share of the texts."""
         victim = context.victim(inputs["victim"])
         yield from attack_share(context, self.recipe, victim, share, seed=self.texts.seed, width=256)
 
     def judge(self, context: WorkerContext, inputs: Inputs) -> Iterator[TunedAccuracy]:
-        """The plain victim."""
+        """Yield both accuracies of the plain victim."""
         yield self._judge(inputs, context.victim(inputs["victim"]))
 
     def _judge(self, inputs: Inputs, victim: Victim) -> TunedAccuracy:
@@ -212,14 +212,14 @@ class Tune:
         return premade
 
     def try_settings(self, context: WorkerContext, inputs: Inputs) -> Iterator[TuningTrial]:
-        """Trials beyond those that are there."""
+        """Run and yield the trials that the folder does not have yet."""
         make, judge = partial(self.make, context, inputs["victim"]), partial(self._judge, inputs)
         for trial in self.search.run(make, judge, context.before, seconds=60 * self.minutes, trials=self.trials):
             context.note(_line(trial, self.trials))
             yield trial
 
     def look(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """The best trial and the plain victim on the test part."""
+        """Measure the best trial and the plain victim on the test part."""
         from malaprop.features.hardening.tuning_record import TuningTest, choose_best
 
         best = choose_best(inputs["trials"])
@@ -230,7 +230,7 @@ class Tune:
         yield TuningTest(plain=plain, best=self._judge(inputs, victim), number=best.number)
 
     def make(self, context: WorkerContext, victim: Any, settings: Mapping[str, Any], number: int) -> Victim:
-        """The victim behind the defence; of fact a model of its own, whose words the plain victim ranks."""
+        """Return the victim behind the defence; for fact, train a model for which the plain victim ranks the words."""
         from malaprop.features.hardening.tune import around
 
         plain = context.victim(victim)

@@ -1,4 +1,4 @@
-"""The record of a search for a defence's settings: trials on validation texts, and the one look at the test part."""
+"""The record of a search for a defence's settings: trials on validation texts, and one measurement on the test part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "tuning.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunedAccuracy:
-    """How often a model is right: on texts as they are, and on adversarial ones made against the plain victim."""
+    """Accuracy of a model on clean texts, and on adversarial ones generated against the plain victim."""
 
     clean: Rate
     adversarial: Rate
@@ -28,7 +28,7 @@ class TunedAccuracy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningTrial:
-    """One trial; `reason` says why it failed, and then nothing was judged."""
+    """One trial; where it failed, `reason` says why and `judged` is None."""
 
     number: int
     settings: dict[str, Any]
@@ -39,7 +39,7 @@ class TuningTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningTest:
-    """Both on the test part, which was not looked at before: the plain victim and the best of the trials."""
+    """The accuracies of the plain victim and of the best trial on the test part, which was not used before."""
 
     plain: TunedAccuracy
     best: TunedAccuracy
@@ -65,6 +65,6 @@ class TuningRecord(Record):
 
 
 def choose_best(trials: Iterable[TuningTrial]) -> TuningTrial | None:
-    """The first of the best trials."""
+    """Return the trial with the highest value, the first on a tie; None where none was judged."""
     judged = [one for one in trials if one.judged is not None]
     return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)

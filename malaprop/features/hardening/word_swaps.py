@@ -69,7 +69,7 @@ class WordSwapTraining:
 
 
 def swap_words(job: TrainingJob, data: Splits, how: WordSwapTraining, rejected: int | None = None) -> SwappedBatch:
-    """What puts the swapped texts of a batch behind it; `rejected` is the label of rejecting a text."""
+    """Return the hook that appends swapped texts to a batch; `rejected` is the label of rejecting a text."""
     gradients = token_gradients(rank_by_model_in_training(job))
     if gradients is None:
         raise CapabilityError(
@@ -84,14 +84,14 @@ class SwapChoices(NamedTuple):
 
     variants: Variants
     cut: CutVariants
-    starts: Ints  # where the synonyms of each word begin that has any
+    starts: Ints  # where the synonyms of each word begin, for words that have some
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SwappedBatch:
-    """Puts behind a batch the swapped texts of it; a text that the model would reject has not raised the loss.
+    """A batch hook that appends the swapped texts; a text that the model would reject does not count as a higher loss.
 
-    What does not hang on the weights is found once for each training text and kept, up to `_MOST` synonyms in all.
+    What does not depend on the weights is computed once for each training text and kept, up to `_MOST` synonyms.
     """
 
     job: TrainingJob
@@ -109,7 +109,7 @@ class SwappedBatch:
         return append_rows(batch, found.rows, found.of, self.job.parts[0].pad) if len(found.of) else batch
 
     def find_rows(self, batch: Batch) -> AddedRows:
-        """The swapped texts as token rows, and which row of the batch each is of."""
+        """Return the swapped texts as token rows, each with its row of the batch."""
         rng = generator(int(torch.randint(1 << 62, ())))  # torch draws from the step's own seed here
         choices = self._find_choices(batch.rows.tolist())
         origins, labels = [one.variants.base for one in choices], batch.labels.tolist()
@@ -124,7 +124,7 @@ class SwappedBatch:
         return AddedRows(self.job.rows([now[at].values() for at in changed]), np.asarray(changed, np.int64))
 
     def _find_choices(self, rows: Sequence[int]) -> list[SwapChoices]:
-        """Of each row of the training data; what is not kept is found together."""
+        """Return the choices of each row of the training data; those not cached are computed together."""
         fresh = [row for row in dict.fromkeys(rows) if row not in self._kept]
         texts = [self._read(row) for row in fresh]
         found = dict(zip(fresh, self._choose([self._vary(text, text) for text in texts]), strict=True))
@@ -151,7 +151,7 @@ class SwappedBatch:
         most: list[int],
         rng: np.random.Generator,
     ) -> list[Text]:
-        """The texts with further words swapped, until each has as many as it may have."""
+        """Return the texts with further words swapped, until each has `most` swapped words."""
         looks = [
             WordLook(variants=one.variants, aim=Aim(label=label, odds=True, beside=self.rejected))
             for one, label in zip(choices, labels, strict=True)
@@ -169,7 +169,7 @@ class SwappedBatch:
         return made[0] if len(made) == 1 else self._take_worst(made, labels)
 
     def _take_worst(self, made: Sequence[Sequence[Text]], labels: list[int]) -> list[Text]:
-        """Of each text the try that the model answers worst; of equal ones the first."""
+        """Return for each text the try with the highest loss, the first on a tie."""
         rows = self.job.rows([text.values() for texts in made for text in texts])
         model, device = self.job.model, self.gradients.device
         ids, lengths = pad_rows([np.asarray(row) for row in rows], self.job.parts[0].pad, device)
@@ -183,7 +183,7 @@ class SwappedBatch:
         return [made[which][at] for at, which in enumerate(worst)]
 
     def _vary(self, text: Text, origin: Text) -> Variants:
-        """Each synonym of each word that still stands."""
+        """Return the variants of a text: each synonym of each word that has not been swapped yet."""
         here = text.words.tolist()
         slots = [
             slot for slot in range(text.slots) if here[slot] == origin.words[slot] and len(self._words(here[slot]))
@@ -199,15 +199,15 @@ class SwappedBatch:
 
 
 def _spread(gains: Floats) -> float:
-    """The standard deviation of what swaps gain that are not barred."""
+    """Return the standard deviation of the finite gains; swaps that may not be made have infinite ones."""
     fine = gains[np.isfinite(gains)]
     return float(fine.std()) if len(fine) else 0.0
 
 
 def make_best_swaps(choices: Sequence[SwapChoices], gains: Sequence[Floats], many: Sequence[int]) -> list[Text]:
-    """Each text with the best swap of each of the `many` words that gain most; no swap that would lower the loss.
+    """Return each text with the best swap of the `many` words that gain most; no swap lowers the loss.
 
-    Of equal gains the first counts.
+    On a tie the first swap counts.
     """
     sizes = [len(one) for one in gains]
     begin = np.cumsum([0, *sizes])
@@ -233,7 +233,7 @@ def make_best_swaps(choices: Sequence[SwapChoices], gains: Sequence[Floats], man
 
 
 def find_swaps(word: str, how: WordSwapTraining) -> list[str]:
-    """What may stand for a word, as the attacks on words have it; nothing for a stop word."""
+    """Return the synonyms that may replace a word, as word attacks choose them; empty for a stop word."""
     from malaprop.assets.lexicon import stop_words
     from malaprop.assets.vectors import open_neighbours
     from malaprop.assets.wordnet import open_wordnet
