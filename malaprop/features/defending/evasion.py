@@ -105,7 +105,7 @@ class ThroughSurrogate(Wrapper):
         theirs, mine = (_label_names(one) for one in (self.defended, self.own))
         if theirs and mine and theirs != mine:
             raise VictimError(
-                f"--surrogate {self.own.name} cannot stand for {self.defended.name}: their labels are "
+                f"the surrogate {self.own.name} cannot stand for {self.defended.name}: their labels are "
                 f"{', '.join(mine)} and {', '.join(theirs)}"
             )
 

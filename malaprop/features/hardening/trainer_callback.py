@@ -40,9 +40,7 @@ class AdversarialSet:
         seed: int = 0,
     ) -> None:
         if len(texts) != len(labels) or not len(texts):
-            raise SettingError(
-                f"a label for each of some texts is wanted, got {len(labels)} labels, {len(texts)} texts"
-            )
+            raise SettingError(f"give as many labels as texts, at least one; got {len(labels)} and {len(texts)}")
         if method not in ("attack", "typos"):
             raise SettingError(f"method must be attack or typos, got {method!r}")
         if not 0 < share <= 1 or not 0 < r <= 1:

@@ -141,7 +141,7 @@ def fail(texts):
         ({"data": "pairs.csv"}, "--unlabelled adds single texts, and pairs.csv has premise and hypothesis"),
         ({"teacher": teach(fail)}, "teacher raised RuntimeError: no weights"),
         ({"teacher": teach(names=("up", "down"))}, "the labels bad, good, the model knows up, down; give a --teacher"),
-        ({"teacher": teach(lambda texts: [[9.0, -3.0]] * len(texts))}, "are not probabilities, by which --sure chooses"),
+        ({"teacher": teach(lambda texts: [[9.0, -3.0]] * len(texts))}, "are not probabilities, by which --sure"),
         ({"teacher": teach(lambda texts: answer(texts, 3), ())}, "2 labels (bad, good), teacher scores 3; give"),
         ({"teacher": "models/none"}, "models/none"),
     ],
