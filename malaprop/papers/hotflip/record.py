@@ -12,7 +12,7 @@ FILE = "hotflip.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Success of one attack against the confidence asked for; confidence 0 asks for a wrong label alone."""
+    """The success of one attack by the confidence that it must reach; 0 requires a wrong label alone."""
 
     attack: str
     points: tuple[tuple[float, Rate], ...]

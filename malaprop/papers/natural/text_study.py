@@ -40,7 +40,7 @@ _SHOWN = 30  # turns of each victim that the record keeps
 _ORIGINALS = 6  # sentences whose surroundings are shown
 _JUDGED = 2_000  # examples that accuracy is measured on
 _KINDS = ("arae", "vae")
-# What the searches do here if not told otherwise: the paper's N for text, and steps that fit our space.
+# The searches' default settings here: the paper's N for text, and steps that fit our space.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "iterative": {"samples": 100, "step": 0.05},
     "hybrid": {"samples": 100, "step": 0.05},
@@ -60,7 +60,7 @@ _SMALL: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TextDomain:
-    """Sentences as the items of latent searches. `compares`: search around misclassified sentences too."""
+    """Sentences as the items of latent searches; with `compares` misclassified sentences are searched around, too."""
 
     asked: Latent
     victims: tuple[Any, ...] = ()

@@ -87,7 +87,7 @@ class Matrix:
 
     @property
     def deviations(self) -> Doubles:
-        """Standard errors of the rates from their counts; one hit and one miss are added, so that no error is 0."""
+        """Return the rates' standard errors, with one hit and one miss added to the counts, so that no error is 0."""
         shares = np.clip((self.hits + 1) / (self.totals + 2), 0, 1)
         return np.sqrt(shares * (1 - shares) / np.maximum(self.totals, 1))
 

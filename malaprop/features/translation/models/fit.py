@@ -27,8 +27,10 @@ from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, Sums
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationPlan:
-    """Settings of the training: `tokens` a batch with padding, a rate that rises over `warmup` steps and then falls as
-    one over the root of the step.
+    """The settings of a training.
+
+    `tokens` is the size of a batch with padding. The learning rate rises over `warmup` steps and then falls as one over
+    the root of the step.
 
     `average` is the decay of the running mean of the weights; 0 uses the weights themselves. Training ends after
     `patience` evaluations of held-out BLEU without improvement, one an epoch from `look_from` on.

@@ -45,7 +45,7 @@ class Lstm(nn.Module):
     step's input, so that training reads whole rows at a time.
     """
 
-    half_precision = False  # cuDNN would take fp16 where bf16 is asked for
+    half_precision = False  # cuDNN would compute in fp16 instead of bf16
 
     def __init__(self, vocab: int, shape: LstmShape) -> None:
         super().__init__()

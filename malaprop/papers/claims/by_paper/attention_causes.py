@@ -19,9 +19,9 @@ from malaprop.papers.claims.kept_records import need
 YELP, PAIRS = "oneword/yelp", "entailment"
 FULL: dict[str, Any] = {"n": 100, "vocabulary": 5000, "trials": 1000, "jobs": "{jobs}", "out": "{here}"}
 LENGTH = 256  # tokens that every model reads, words or pieces of them
-FINE_TUNED = {"epochs": 3, "rate": 2e-5, "frozen": False, "limit": LENGTH}  # nothing of MiniLM is held
+FINE_TUNED = {"epochs": 3, "rate": 2e-5, "frozen": False, "limit": LENGTH}  # all of MiniLM is trained
 _SHORT = 64
-# Of the one-word attacks: other vocabularies, less of each text, and the other field of a pair.
+# Variations of the one-word attacks: other vocabularies, less of each text, and the other field of a pair.
 ONE_WORD = {
     YELP: {
         "oneword/yelp-500": "500 words",
@@ -34,8 +34,8 @@ ONE_WORD = {
         "entailment/premise": "500 words in the premise",
     },
 }
-# The same question at a size for a CPU, with so few words that not nearly all pairs break: an LSTM of four epochs and
-# MiniLM of one, which is what fails at full size.
+# The comparison that fails at full size, at a size for a CPU: an LSTM of four epochs and MiniLM of one. There are so
+# few words that the attack does not succeed on nearly all pairs.
 SMALLER: dict[str, tuple[str, dict[str, Any]]] = {
     "varied/pairs/words-20": ("20 words", {"vocabulary": 20}),
     "varied/pairs/words-50": ("50 words", {"vocabulary": 50}),
@@ -44,9 +44,9 @@ SMALLER: dict[str, tuple[str, dict[str, Any]]] = {
 _TAUGHT, _PAIR_LSTM = "varied/pairs", "Pair-BiLSTM-Attention"
 TYPOS = {"translation/typos-2": 2, "translation/typos-4": 4}  # a sentence
 NEAREST = "varied/nearest"
-_CHOICE = (100, 300)  # words among which GS-EC takes the nearest
+_CHOICE = (100, 300)  # sizes of the vocabulary from which GS-EC takes the nearest word
 DEPTH = "varied/depth"
-_DEPTHS = (1, 3)  # layers, of both kinds
+_DEPTHS = (1, 3)  # numbers of layers, for both kinds of models
 _KINDS = ("BiLSTM-Attention", "Transformer-3")
 
 

@@ -33,7 +33,7 @@ from malaprop.papers.claims.by_paper.attention_causes import (
 from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StepCommand, study_command
 from malaprop.papers.claims.kept_records import need
 
-_READABLE = ("perplexity", "grammar")  # the less the better
+_READABLE = ("perplexity", "grammar")  # a lower value is better
 _SPELLED = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
 
 
@@ -275,13 +275,13 @@ def _read_attention_shift(root: Path) -> Reading:
 
 _IMDB = "oneword/imdb"
 _REVIEWS = (YELP, _IMDB, "oneword/mr", f"{YELP}-mpnet", f"{_IMDB}-mpnet")
-_COMPARED = (YELP, "oneword/mr")  # whose texts were held up to readers' stand-ins, at full and at small size
-_JUDGED = ("gs-gr", "asmax-gr")  # what the verdict hangs on
-_BEFORE = (_JUDGED, (*_JUDGED, "random", "list"), _SPELLED)  # done in this order where asking is dear
+_COMPARED = (YELP, "oneword/mr")  # steps with readability measures, at full and at small size
+_JUDGED = ("gs-gr", "asmax-gr")  # the recipes that the verdict needs
+_BEFORE = (_JUDGED, (*_JUDGED, "random", "list"), _SPELLED)  # run in this order where queries are costly
 _SMALL: dict[str, Any] = {"n": 40, "vocabulary": 300, "trials": 100, "jobs": "{jobs}", "out": "{here}"}
 # 1,000 random trials of each of 100 texts are the 10^5 of the paper.
-# LIST has the paper's list: the 8 nearest words of counter-fitted vectors, here our own.
-# A keyword is forced in by the words that fit best of 2,000; at small size of 200, as a CPU takes minutes for those.
+# LIST takes the 8 nearest words of counter-fitted vectors, as in the paper; the vectors are our own.
+# A keyword attack tries the best of 2,000 words; at small size the best of 200, which already take a CPU minutes.
 _FORCED: dict[str, dict[str, Any]] = {
     "small": {"keyword": ("chien",), "n": 40, "sweep": 200, "tries": 8},
     "full": {"keyword": ("Hund",), "n": 200},

@@ -17,7 +17,7 @@ from malaprop.papers.hotflip.record import Hardened, HotFlipChange, HotFlipRecor
 _SEARCHES = ("beam", "greedy", "key*")
 PLAIN, MIYATO = "plain", "miyato"  # models
 _FIFTH = 0.2
-_RARE = 0.05  # of texts; above it a flip of words is not rare
+_RARE = 0.05  # share of texts up to which word flips count as rare
 
 
 def _read_study(root: Path) -> HotFlipRecord:
@@ -114,7 +114,7 @@ def _count_deletions(change: HotFlipChange) -> Rate:
     return Rate(gone, gone + come)
 
 
-# What counts, written down before the run: derivatives are the reason only if deletions lead by exact losses.
+# The criterion, fixed before the run: derivatives are the reason only if deletions lead by exact losses.
 _RANKS = {
     "holds": "By exact losses deletions lead, so derivatives rank them too low.",
     "leans": "By exact losses deletions lead, within the interval.",

@@ -65,8 +65,8 @@ _FAMILIES = {"word": "-W-", "ELMo": "-WC-", "character": "-C-"}
 _SMALL_DATA, _FULL_DATA = ("mr",), ("ag_news", "mr-full")
 _DATA = (*_SMALL_DATA, *_FULL_DATA)
 _SHOWN = {"mr": "packaged reviews", "ag_news": "AG News", "mr-full": "MR"}
-# Words seen less often than three times are unknown in training too, so that the word for unknown ones is learnt; ELMo
-# models have no word vectors of their own; all 48,919 rows of AG News, in large batches.
+# Words seen less than three times are unknown in training too, so that the vector of unknown words is learnt. ELMo
+# models have no word vectors of their own. AG News has all 48,919 rows, in large batches.
 _TRAINED = {
     "mr": {"least": 3},
     "ag_news": {"least": 3, "words": 0, "epochs": 4, "batch": 512},
@@ -74,13 +74,13 @@ _TRAINED = {
 }
 _ATTACKED = {"small": (100, 60), "full": (500, 100)}  # texts, under PWWS and under the genetic attack
 _MEMBERS = {"small": "2..3", "full": "2..7"}
-# The ensembles whose rules are mined: genetic ones as they were chosen here, and last, as in the paper, the expert's.
+# The ensembles whose rules are mined: genetic ones chosen here, and last the expert's, as in the paper.
 _MINED = {"small": ("genetic2", "genetic3"), "full": ("genetic2", "genetic4", "genetic6", "expert6")}
 # Texts of the training part; 0: all. Those of AG News are twice as long as those of MR.
 _MINED_TEXTS = {"mr": 0, "ag_news": 4000, "mr-full": 8000}
 _MEASURED = {"small": 300, "full": 500}
 _HELD = 5  # a PMI is meaningful if the texts hold the word this often
-# Whose importance is explained: word models and BERT. At small size those of the cache: the six have no BERT.
+# Models whose word importance is compared. At small size they come from the cache, as the six models have no BERT.
 _EXPLAINED = {
     "small": ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"),
     "full": ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "BERT"),

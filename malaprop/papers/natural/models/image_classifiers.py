@@ -62,7 +62,7 @@ class Perceptron(nn.Module):
 
 
 class Forest(nn.Module):
-    """Decision trees as arrays: a node asks whether a pixel is at most a threshold; a leaf leads to itself.
+    """Decision trees as arrays: a node tests whether a pixel is at most a threshold; a leaf leads to itself.
 
     Answers are the logarithms of the trees' mean shares, so that the softmax of them is what scikit-learn gives.
     """

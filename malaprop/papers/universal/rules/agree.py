@@ -121,7 +121,10 @@ def agreement(
     keys = [_name_rules(mined) for mined in (exact, gradient)]
     both = [key for key in keys[0] if key in keys[1]]
     one, two = (np.asarray([side[key] for key in both], np.int64) for side in keys)
-    means = np.round(exact.sums.mean[one], 6), np.round(gradient.sums.mean[two], 6)  # rounding is no order
+    means = (
+        np.round(exact.sums.mean[one], 6),
+        np.round(gradient.sums.mean[two], 6),
+    )  # so that rounding errors do not decide ranks
     rank = spearman(*means)
     low, high = interval(rank, len(both))
     many = exact.sums.many[one] >= often

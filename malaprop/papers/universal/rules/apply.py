@@ -25,7 +25,7 @@ from malaprop.papers.universal.rules.swaps import open_slots
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A text after its rules; `changes` in the order in which they were made, `reason` if it could not be read."""
+    """A text with its rules applied: `changes` in order; `reason` says why a text could not be read."""
 
     example: Example
     fields: Mapping[str, str]

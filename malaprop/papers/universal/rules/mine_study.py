@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "json")
 MANY = f"{VICTIM} A folder of models and all63 are many. {SEVERAL}"
 _SHOWN = 10  # rules of each label that the record shows
-_WARM = 32  # texts of which tables and kernels are made before anything is timed
+_WARM = 32  # texts that warm up tables and kernels before the timing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

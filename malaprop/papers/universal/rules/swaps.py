@@ -1,4 +1,4 @@
-"""Find the replacements of the words of texts, from WordNet or from a list, that rules are made of."""
+"""Find the word replacements of texts, from WordNet or from a list, from which rules are mined."""
 
 from __future__ import annotations
 

@@ -113,12 +113,12 @@ class Shrinkage:
         spread = float(np.maximum(sums.square - sums.total * sums.mean, 0).sum())
         free = float((count - 1).sum())
         if free < 1:
-            return cls(1.0)  # each rule seen once: nothing tells luck from effect, so half of each is believed
+            return cls(1.0)  # each rule seen once: effect and noise cannot be separated, so each is halved
         within = spread / free
         between = float((count * sums.mean**2).sum() - len(count) * within) / float(count.sum())
         if within <= 0:
             return cls(0.0, within, max(between, 0.0))
-        floor = within / 1e6  # where rules cannot be told from luck, next to nothing is left of them
+        floor = within / 1e6  # where the rules' variance is noise alone, shrink them to almost nothing
         return cls(within / max(between, floor), within, max(between, 0.0))
 
     def apply(self, sums: Sums) -> Doubles:
