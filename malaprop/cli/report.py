@@ -94,7 +94,7 @@ def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -
 
     ranked = [load(place)(records) for place in added("rankings").values()]
     if not any(ranked):
-        raise RecordError("--leaderboard is about defence tests, and there is none below these folders")
+        raise RecordError("--leaderboard needs defence tests, these folders hold none; run malaprop study defences")
     o.say(f"leaderboard: {write_whole(page, ''.join(ranked))}", quiet)
 
 
@@ -105,7 +105,7 @@ def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: boo
     from malaprop.frame.report.export import model_card, write_export
 
     if not runs:
-        raise RecordError("--export and --card are about runs, and there are none below these folders")
+        raise RecordError("--export and --card need runs, these folders hold none; give a folder that audit wrote")
     if export is not None:
         o.say(f"adversarial texts: {write_export(runs, export)}", quiet)
     if card is not None and str(card) == "-":

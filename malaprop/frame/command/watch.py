@@ -86,7 +86,7 @@ class TerminalListener:
             case TaskNote(task, text):
                 self._say(f"{task}: {text}" if task else text)
             case WorkerLost(task, why):
-                self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
+                self._say(f"{task}: a worker was lost ({why}); its unfinished items are done again")
             case TaskEnded(task, how, seconds, why, kept):
                 self._close(task)
                 found = self._figures(task, part=how == "budget")

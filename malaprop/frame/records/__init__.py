@@ -1,4 +1,4 @@
-"""What is written to disk, and the figures that it adds up to. Names are imported when they are first used."""
+"""The records that runs write to disk, and summaries of them. Names are imported when they are first used."""
 
 from malaprop.core.catalogue import offer
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from malaprop.frame.records.run import Run
 
 Fields = dict[str, str]
-IMAGE = "image"  # the field of an image: an address that holds its PNG
+IMAGE = "image"  # the field of an image: a data URL with its PNG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Alteration:
     """An original and its adversarial version; `changed` is None where the attack did not succeed."""
 
     id: str
-    label: str  # by its name, or its number
+    label: str  # the name of the label, or its number
     original: Fields
     changed: Fields | None
     last: int = 0  # the largest label that the victim knows, by number

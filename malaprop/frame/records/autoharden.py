@@ -27,7 +27,7 @@ class AutoTrial:
     stage: int
     epochs: int
     clean: Rate | None = None
-    worst: Rate | None = None  # right under every attack
+    worst: Rate | None = None  # accuracy under every attack
     gain: Gain | None = None  # over the plain model, on the same texts
     seconds: float = 0.0
     reason: str = ""  # the reason if there are no figures
@@ -54,8 +54,8 @@ class AutoHardenRecord(Record):
     why: str
     victim: str  # what --victim takes, or a folder below the record's
     is_folder: bool = False
-    doubt: str = ""  # why the model may have been trained on these texts
-    plan: str = ""  # which methods the budget was enough for
+    doubt: str = ""  # the reason to suspect that the model was trained on these texts
+    plan: str = ""  # the methods that the budget was enough for
 
     @property
     def best(self) -> AutoTrial:

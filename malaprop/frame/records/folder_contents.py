@@ -13,7 +13,7 @@ from malaprop.frame.records.run import FILE as RUN
 from malaprop.frame.records.run import Run
 
 STUDY = "study.toml"
-LINES = {  # what runs write line by line
+LINES = {  # files that runs write line by line, and the name of their items
     "outcomes.jsonl": "outcomes",
     "natural.jsonl": "images",
     "naturaltext.jsonl": "sentences",
@@ -53,7 +53,7 @@ class FolderRecord:
 class FolderContents:
     """The studies, runs and records at or below a folder."""
 
-    studies: tuple[tuple[Path, str], ...]  # folder and command
+    studies: tuple[tuple[Path, str], ...]  # (folder, command)
     runs: tuple[FolderRun, ...]
     records: tuple[FolderRecord, ...]
 

@@ -28,7 +28,7 @@ class Kind:
     name: str
     record: str  # module:class
     section: str  # module:SECTION, of malaprop.frame.report.section.Section
-    about: str  # what it is a record of
+    about: str  # the subject of the record, for messages
     again: str  # what to do if it cannot be read
     form: int = 1
     steps: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 
 from malaprop.core.errors import RecordError
 
-if sys.platform != "win32":  # which has no such locks; there two writers are the user's own care
+if sys.platform != "win32":  # Windows has no such locks, so there the user must avoid a second writer
     import fcntl
 
 Value = TypeVar("Value")
@@ -87,7 +87,7 @@ class Lines:
 
     def close(self) -> None:
         if self._fd >= 0:
-            os.close(self._fd)  # gives the lock back too
+            os.close(self._fd)  # this releases the lock too
             self._fd = -1
 
     def _lock(self) -> None:
@@ -100,7 +100,7 @@ class Lines:
                 f"another process is writing to {self.path.parent}; wait for it, or choose another --out"
             ) from None
         except OSError:
-            return  # a file system without locks
+            return  # the file system has no locks
 
     def read(self, make: Callable[[object], Value]) -> Iterator[Value]:
         """Yield the value that `make` builds from each whole line."""
@@ -127,7 +127,7 @@ class Lines:
             if self.fsync:
                 os.fsync(self._fd)
         except OSError as error:
-            with contextlib.suppress(OSError):  # what cannot be cut now is dropped as a torn line later
+            with contextlib.suppress(OSError):  # if this fails, the next start drops the rest as a torn line
                 os.ftruncate(self._fd, self._end)
             raise RecordError(
                 f"cannot write to {self.path}: {error.strerror or error}; {self.many} {self.what} are safe, make room "

@@ -23,7 +23,7 @@ OPS: tuple[Op, ...] = get_args(Op)
 REJECTS = "the detector rejects the text"  # for a skipped text, or for the strongest attempt at a text that held
 NAMES_NO_LABEL = "the answer names no label"  # for a skipped text or a success, if the victim answers in words
 
-DECIMALS = 6  # below the rounding of a batch in float32, and half the bytes
+DECIMALS = 6  # finer than the rounding of a batch in float32, at half the bytes
 # Characters that some readers take for the end of a line, or that UTF-8 cannot carry; JSON can escape both.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -72,7 +72,7 @@ class Queries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One attacked example.
+    """The result of the attack on one example.
 
     `adversarial` is None for skipped and error; for failed it is the strongest attempt. `measures` holds further
     measures, such as similarity and perplexity. `by` is the recipe that broke the text, if several were tried in turn.

@@ -13,8 +13,8 @@ from malaprop.core.settings import first_difference, plain, read_toml, to_toml
 from malaprop.core.versions import now, versions
 
 FILE = "run.toml"
-# A resume may change these: they alter how fast the outcomes come, not what they are.
-# So may `split` and `notes`, which runs of older versions lack: the fingerprint of the data decides.
+# A resumed run may change these: they affect the speed, not the outcomes.
+# It may change `split` and `notes` too, which older runs lack: the fingerprint identifies the data.
 _FREE = frozenset({"width", "started", "versions", "split", "notes", "state", "stopped", "cut", "clean", "drawn_from"})
 
 
@@ -27,7 +27,7 @@ class Run:
     data: str
     n: int
     drawn_from: int = 0  # rows, of which n were drawn by the seed; 0: not known
-    split: str = ""  # the part of the data that was taken: train, validation, test or all; empty: not known
+    split: str = ""  # the part of the data: train, validation, test or all; empty: not known
     seed: int = 0
     budget: int | None = None
     width: int = 1

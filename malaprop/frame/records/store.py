@@ -119,7 +119,7 @@ def check_writable(folder: Path) -> None:
 
 
 class Finished(Protocol):
-    """A finished item of a run."""
+    """The protocol of a finished item of a run: it has an id."""
 
     @property
     def id(self) -> str: ...

@@ -93,7 +93,7 @@ def _six(number: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Rates leave errors out; texts whose label is a targeted attack's target already count as answered rightly.
+    """The figures of one run. Rates exclude errors; texts that have an attack's target label already count as right.
 
     `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
     are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words

@@ -14,7 +14,7 @@ from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.run_entries import RunEntry, by_victim, entries
 from malaprop.frame.report.tables import bullets, card, lines_of, show_rate, table
 
-SHOWN = 50  # texts that newly hold or break, by attack
+SHOWN = 50  # texts shown per attack, newly holding and newly broken each
 NAMES = ("Victim", "Attack", "Before", "Now", "Newly hold", "Newly break", "p, two-sided")
 _LEAD = (
     "The same texts before and now. A text holds if the model is right without the attack and the attack fails. "

@@ -17,7 +17,7 @@ from malaprop.frame.records import Edit, Outcome
 
 Kind = Literal["same", "old", "new"]
 _TOKEN = re.compile(r"\s+|[^\W_][\w'’-]*|.", re.DOTALL)  # noqa: RUF001
-_UNSEEN = ("Cc", "Cf")  # Unicode's categories: backspaces, characters of no width, changes of direction
+_UNSEEN = ("Cc", "Cf")  # Unicode categories: control characters, and format characters such as zero widths
 PAIRS = (
     200_000  # pairs of equal words above which texts are not compared word by word: the time can grow with their square
 )

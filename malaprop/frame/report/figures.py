@@ -14,7 +14,7 @@ from malaprop.frame.report.run_entries import COLORS
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 44
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "14 3", "5 2 1 2 1 2", "3 6")
-POINTS = 160  # a step curve of more is thinned; the eye sees no difference at this width
+POINTS = 160  # step curves with more points are thinned, which is not visible at this width
 
 
 def figure(kind: str, name: str, about: str, size: tuple[float, float], *parts: Child, style: str = "") -> Markup:
@@ -62,7 +62,7 @@ def compact(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A falling step curve that begins at height `start` and is shapes up to `end`."""
+    """A falling step curve that begins at height `start` and is drawn up to `end`."""
 
     name: str
     color: int
@@ -80,7 +80,7 @@ class Axis:
     high: float
     log: bool = False
     show: Callable[[float], str] = compact
-    marks: Sequence[float] = ()  # where the axis is labelled, if not at round numbers
+    marks: Sequence[float] = ()  # positions of the labels, if not at round numbers
 
     def place(self, value: float) -> float:
         value = min(max(value, self.low), self.high)
@@ -218,7 +218,7 @@ def legend(names: Sequence[tuple[str, int]]) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rate shapes as a bar with its interval as a whisker; `color` None is a neutral grey, for a reference."""
+    """A rate drawn as a bar with its interval as a whisker; `color` None is a neutral grey, for a reference."""
 
     name: str
     rate: Rate

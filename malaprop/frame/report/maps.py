@@ -10,7 +10,7 @@ from malaprop.frame.report.figures import clip
 from malaprop.frame.report.markup import Markup, join, tag
 
 _TOP, _LEFT, _EDGE = 78, 128, 16
-_INK = 0.85  # of the strongest shade
+_INK = 0.85  # opacity of the darkest shade
 _STYLE = """
 svg.map { font: 12px ui-sans-serif, "Segoe UI", "Liberation Sans", Arial, sans-serif; }
 svg.map text { fill: var(--soft, #5d5850); }
@@ -31,7 +31,7 @@ class ShadeTable:
     rows: Sequence[str]
     columns: Sequence[str]
     values: Sequence[Sequence[float]]
-    marked: Collection[int] = ()  # columns that hold what was changed
+    marked: Collection[int] = ()  # columns of changed words
     whole: bool = False
     cell: int = 30  # pixels across
     row: int = 22  # pixels down

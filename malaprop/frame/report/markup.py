@@ -6,7 +6,7 @@ import html
 import re
 from importlib.resources import files
 
-# What a file in UTF-8 cannot carry, and what HTML forbids even as a reference.
+# Characters that UTF-8 cannot carry, or that HTML forbids even as a reference.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _EMPTY = frozenset({"br", "hr", "img", "input", "link", "meta"})
 

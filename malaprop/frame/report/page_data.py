@@ -36,7 +36,7 @@ def dump(value: Any) -> str:
 
 
 def _score(scores: tuple[float, ...], label: int) -> float | None:
-    label = 0 if len(scores) == 1 else label  # the number that a regression gives
+    label = 0 if len(scores) == 1 else label  # a regression has one score
     score = scores[label] if 0 <= label < len(scores) else math.nan
     return round(score, 3) if math.isfinite(score) else None
 

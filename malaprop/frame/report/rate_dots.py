@@ -10,7 +10,7 @@ from malaprop.frame.report.figures import WIDTH, clip, figure, shares, stroke
 from malaprop.frame.report.markup import Markup, tag
 
 _SIDE, _ROW, _STEP, _TOP = 150, 18, 9, 8
-SHAPES = ("circle", "square", "diamond", "triangle", "cross", "flag", "bar")  # told apart without colours too
+SHAPES = ("circle", "square", "diamond", "triangle", "cross", "flag", "bar")  # distinct without colours too
 
 
 class RateDot(NamedTuple):

@@ -26,7 +26,7 @@ from malaprop.frame.report.run_entries import RunEntry, by_victim, cheapest, des
 from malaprop.frame.report.tables import DASH, grid, number, panel, panels, share
 
 WORDS = 10
-MANY = 8  # victims beyond which names are summed up and cards folded
+MANY = 8  # with more victims, the header shortens their names and the cards are folded
 _MATRIX = (
     "Of all texts, how many each victim still gets right after the attack: the lower, the easier to break, and the "
     "stronger the shade. Below each, the count and the 95% interval."
@@ -180,7 +180,7 @@ def _words(group: Sequence[RunEntry]) -> Markup:
     became: dict[str, Counter[str]] = {}
     for (before, after), count in abused_pairs(o for e in group for o in e.outcomes).items():
         became.setdefault(before, Counter())[after.lower() or "(deleted)"] += count
-    # ties by spelling, so that the same records give the same page
+    # ties are sorted by spelling, so that the same records give the same page
     abused = abused_words(o for e in group for o in e.outcomes)
     ranked = sorted(abused.items(), key=lambda item: (-item[1], item[0]))[:WORDS]
     rows = [
@@ -200,7 +200,7 @@ def _curves(group: Sequence[RunEntry]) -> Markup:
     for e in group:
         if e.summary.stopped and not e.summary.success.shown:
             continue
-        done = e.summary.under_attack.total  # attacks that ended: the curve is over these where a limit stopped the run
+        done = e.summary.under_attack.total  # the curve counts only attacks that ended
         clean = (e.summary.under_attack.hits + e.summary.success.hits) / done if done else 0.0
         spent.append(StepLine(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
         changed.append(StepLine(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))

@@ -11,7 +11,7 @@ from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.markup import Child, Markup, join, tag
 
 DASH = "–"  # noqa: RUF001 - for None
-TALL = 24  # rows beyond which a table scrolls in a window of its own
+TALL = 24  # rows beyond which a table scrolls in its own box
 
 
 def card(place: str, title: str, lead: str, *body: Child, kind: str = "study") -> Markup:

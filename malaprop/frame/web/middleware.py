@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# No inline script or style: text that slips into a page as markup still runs nothing.
+# No inline script or style, so that text injected as markup cannot run.
 POLICY = "; ".join(
     (
         "default-src 'none'",

@@ -45,7 +45,7 @@ def bind(host: str, port: int, *, expose: bool = False) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
-        listener.listen(128)  # here, not later: another server on the port must be found out now
+        listener.listen(128)  # listen now, so that another server on the port is detected here
     except OSError as error:
         listener.close()
         raise _cannot(host, port, error) from None
