@@ -81,13 +81,13 @@ def scratch() -> Iterator[Path]:
 def appearing(target: Path) -> Iterator[Path]:
     """Yield a folder to fill; it becomes `target` in one step at the end of the block, never if the block fails."""
     with scratch() as room:
-        made = room / "made"
-        made.mkdir()
-        yield made
+        fresh = room / "made"
+        fresh.mkdir()
+        yield fresh
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             target.rename(room / "old")
-        made.rename(target)
+        fresh.rename(target)
 
 
 @contextmanager

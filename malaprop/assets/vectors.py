@@ -117,13 +117,13 @@ def open_neighbours(name: str = "counter-fitted", k: int = MOST) -> Neighbours:
     folder = store.locate(name)
     vectors = open_vectors(name)
     if k > MOST or not (folder / "neighbours.npy").is_file():
-        folder = _built(name, folder, WIDE if k > MOST else MOST)
+        folder = _build_neighbours(name, folder, WIDE if k > MOST else MOST)
         vectors = Vectors(*vectorfiles.load(folder))
     table, cosines = (np.load(folder / f"{part}.npy", allow_pickle=False) for part in ("neighbours", "cosines"))
     return Neighbours(vectors, table, cosines, k)
 
 
-def _built(name: str, source: Path, k: int, most: int = 60_000) -> Path:
+def _build_neighbours(name: str, source: Path, k: int, most: int = 60_000) -> Path:
     """Return the folder of the neighbours among an asset's first words, built in the cache where it is missing."""
     own = "" if k == MOST else f"-{k}"
     target = store.cache_root() / "neighbours" / f"{name}{own}-{store.key(name)}"

@@ -107,9 +107,9 @@ def _parts(spec: str) -> dict[str, ImageSet]:
     classes = 1 + max(int(labels.max()) for _, labels in raw.values() if len(labels))
     found: dict[str, ImageSet] = {}
     for part, (images, labels) in raw.items():
-        where = _hashed(images)
+        tenths = _hash_to_tenths(images)
         for split in SPLITS:
-            keep = _kept(part, split, where)
+            keep = _flag_split(part, split, tenths)
             if keep is not None and keep.any():
                 found[split] = _part(f"{Path(spec).stem}:{split}", images[keep], labels[keep], classes)
     missing = [split for split in SPLITS if split not in found]
@@ -118,7 +118,7 @@ def _parts(spec: str) -> dict[str, ImageSet]:
     return found
 
 
-def _kept(part: str, split: str, tenths: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+def _flag_split(part: str, split: str, tenths: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
     """Flag the rows of a part that belong to a split; the part `all` is a set without a test part."""
     if part == "all":
         return np.isin(tenths, {"test": [0], "validation": [1], "train": list(range(2, 10))}[split])
@@ -127,7 +127,7 @@ def _kept(part: str, split: str, tenths: NDArray[np.uint8]) -> NDArray[np.bool_]
     return None if split == "test" else np.isin(tenths, [1], invert=split == "train")
 
 
-def _hashed(images: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _hash_to_tenths(images: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.asarray([blake2b(image.tobytes(), digest_size=1).digest()[0] % 10 for image in images], np.uint8)
 
 

@@ -94,11 +94,11 @@ def load(name: str, split: str = "test") -> Dataset:
         raise DataError(f"{name} has no split {split}; it has {', '.join(local.splits)}")
     part = local.splits[split]
     path = root / part.file
-    rows = [files.Row(f"line {at}", cells) for at, cells in _cells(path) if part.flag is None or _kept(cells, part)]
+    rows = [files.Row(f"line {at}", cells) for at, cells in _cells(path) if part.flag is None or _is_kept(cells, part)]
     return files.from_rows(rows, f"{name}:{split}", shown=str(path), labels=local.labels)
 
 
-def _kept(cells: dict[str, Any], part: Part) -> bool:
+def _is_kept(cells: dict[str, Any], part: Part) -> bool:
     return bool(cells.get(str(part.flag))) is part.kept
 
 

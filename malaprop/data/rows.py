@@ -70,12 +70,12 @@ def rows(path: Path) -> Iterator[Row]:
 
 def read_lines(path: Path) -> Iterator[Row]:
     """Yield each line of a plain text file as a row of one text."""
-    with _opened(path, "\n") as file:
+    with _open_text(path, "\n") as file:
         yield from (Row(f"line {at}", {"text": line.rstrip("\r\n")}) for at, line in enumerate(file, 1))
 
 
 @contextmanager
-def _opened(path: Path, newline: str) -> Iterator[IO[str]]:
+def _open_text(path: Path, newline: str) -> Iterator[IO[str]]:
     """Open a file as text; raise a one-line error where it cannot be read or decoded."""
     try:
         with io.TextIOWrapper(_raw(path), encoding="utf-8-sig", newline=newline) as file:
@@ -105,7 +105,7 @@ def _not_utf8(path: Path) -> DataError:
 
 
 def _lines(path: Path) -> Iterator[Row]:
-    with _opened(path, "\n") as file:
+    with _open_text(path, "\n") as file:
         for at, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -123,7 +123,7 @@ def _lines(path: Path) -> Iterator[Row]:
 
 
 def _objects(path: Path) -> Iterator[Row]:
-    with _opened(path, "\n") as file:
+    with _open_text(path, "\n") as file:
         string = file.read()
     try:
         whole = json.loads(string or "[]")
@@ -148,7 +148,7 @@ def _too_long(error: ValueError) -> str:
 def _is_bare_pairs(path: Path) -> bool:
     """Whether the first line is a label, a premise and a hypothesis, rather than a header."""
     try:
-        with _opened(path, "\n") as file:
+        with _open_text(path, "\n") as file:
             first = file.readline(1 << 20)
     except DataError:
         return False  # the reader of the rows reports the error
@@ -157,7 +157,7 @@ def _is_bare_pairs(path: Path) -> bool:
 
 
 def _bare_pairs(path: Path) -> Iterator[Row]:
-    with _opened(path, "\n") as file:
+    with _open_text(path, "\n") as file:
         for at, line in enumerate(file, 1):
             if not (whole := line.rstrip("\r\n")):
                 continue
@@ -171,7 +171,7 @@ def _bare_pairs(path: Path) -> Iterator[Row]:
 
 def _separator(path: Path) -> str:
     """Return the separator of a .csv: a comma, or the mark that its header has instead (`;` in much of Europe)."""
-    with _opened(path, "") as file:
+    with _open_text(path, "") as file:
         first = file.readline(1 << 20)
     for mark in (",", ";", "\t"):
         try:
@@ -186,7 +186,7 @@ def _separator(path: Path) -> str:
 def _table(path: Path, mark: str) -> Iterator[Row]:
     quoted = mark != "\t" or _is_quoted(path, mark)
     header: list[str] = []
-    for line, cells in _parsed(path, mark, quoted=quoted):
+    for line, cells in _parse(path, mark, quoted=quoted):
         if not header:
             header = [name.strip() for name in cells]
             _refuse_twins(path, header)
@@ -208,7 +208,7 @@ def _is_quoted(path: Path, mark: str) -> bool:
     """Whether a tab-separated file quotes its cells: most do not (a quote mark is text), but data frames do."""
     width, opened = -1, False
     whole = True
-    for _, cells in _parsed(path, mark, quoted=False):
+    for _, cells in _parse(path, mark, quoted=False):
         if width not in (-1, len(cells)):
             return True
         width = len(cells)
@@ -218,11 +218,11 @@ def _is_quoted(path: Path, mark: str) -> bool:
     return opened and whole
 
 
-def _parsed(path: Path, mark: str, *, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+def _parse(path: Path, mark: str, *, quoted: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not empty, each after the number of the line where it ends."""
     before = csv.field_size_limit(_LONGEST)
     try:
-        with _opened(path, "") as file:
+        with _open_text(path, "") as file:
             reader = (
                 csv.reader(file, delimiter=mark, strict=True)
                 if quoted

@@ -1,1 +1,1 @@
-"""Searches that look at the gradient: an ask to `gradient` is one forward and one backward pass over a text."""
+"""Searches that use the victim's gradient: a request to `gradient` is one forward and one backward pass over a text."""

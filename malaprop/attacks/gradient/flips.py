@@ -18,10 +18,10 @@ from malaprop.core.score import Floats, ranked
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 
-_ROUNDING = 1e-5  # of the largest score: what a batch may move, and must not decide
-CLOSES = ("word", "character")  # what an edit closes to further edits
-_SIGNS = 100  # that a character may become, about
-_SPARE = 54  # edits asked for beyond the beam's width: some make known words, some the same text twice
+_ROUNDING = 1e-5  # share of the largest score that batch rounding may change, so that it decides nothing
+CLOSES = ("word", "character")  # the unit that an edit closes to further edits
+_SIGNS = 100  # about as many characters as may replace one
+_SPARE = 54  # edits requested beyond the beam's width, as some give known words and some the same text twice
 
 
 Closed = Mapping[int, str]  # by slot, which characters of its word are closed
@@ -31,7 +31,7 @@ class Member(NamedTuple):
     """A path of the beam: its text, its score, and the characters that it may not edit again."""
 
     text: Text
-    score: float  # of the path that leads here
+    score: float  # the score of the path that leads to the text
     closed: Closed = MappingProxyType({})
 
     def edit(self, slot: int, word: str, score: float, *, marks: bool) -> Member | None:
@@ -63,15 +63,15 @@ def close_character(before: str, after: str, closed: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipBeam:
-    """Ebrahimi et al. 2018, section 3.3: at each step the `width` best paths are kept, by the sum of their steps'
-    derivatives, until one reaches the goal or `share` of the characters are changed.
+    """Beam search over character edits by the sum of their derivatives (Ebrahimi et al. 2018, section 3.3).
 
+    Each step keeps the `width` best paths, until one reaches the goal or `share` of the characters are changed.
     `operations` are some of flip, insert, delete. With `new_words` an edited word must not be in the victim's
-    vocabulary. With `once` a word is edited once: estimates soon send a character there and back again, which spends
-    the budget on nothing; or, with closes="character", as the paper's bound can be read, a character is edited once,
-    and a word as often as it has characters. `odds`: derivatives of log((1 - p) / p), not of the log loss. `anchored`:
-    what counts is the loss of the text itself plus the next derivative, not the path's sum. `exact`: no derivative
-    decides; every edit of every member is asked, which is what the gradient saves.
+    vocabulary. With `once` a word is edited once: estimates soon send a character there and back again, which wastes
+    the budget; or, with closes="character", as the paper's bound can be read, a character is edited once, and a word as
+    often as it has characters. `odds`: derivatives of log((1 - p) / p), not of the log loss. `anchored`: a path's score
+    is the loss of the text itself plus the next derivative, not the path's sum. `exact`: every edit of every member is
+    queried instead of estimated, which shows what the gradient saves.
     """
 
     width: int = 10
@@ -131,7 +131,7 @@ class FlipBeam:
 
     def _next(self, trial: Trial, beam: list[Member], seen: list[tuple[CharSeen, Held]]) -> Steps[list[Member]]:
         if self.exact:
-            return (yield from self._asked(trial, beam, [edits for edits, _ in seen]))
+            return (yield from self._next_exact(trial, beam, [edits for edits, _ in seen]))
         bases = [self._base(trial, member, held) for member, (_, held) in zip(beam, seen, strict=True)]
         scores = np.concatenate([base + edits.gains for base, (edits, _) in zip(bases, seen, strict=True)])
         which = np.repeat(np.arange(len(beam)), [len(edits) for edits, _ in seen])
@@ -166,7 +166,7 @@ class FlipBeam:
         sign = 1 if aim(trial, odds=False).away else -1
         return sign * float(np.logaddexp(0, sign * here))  # the log loss, or its opposite for a target
 
-    def _asked(self, trial: Trial, beam: list[Member], seen: Sequence[CharSeen]) -> Steps[list[Member]]:
+    def _next_exact(self, trial: Trial, beam: list[Member], seen: Sequence[CharSeen]) -> Steps[list[Member]]:
         """Return the next beam by the exact loss of every edit of every member."""
         groups = []
         for member, edits in zip(beam, seen, strict=True):

@@ -1,4 +1,4 @@
-"""Requests for gradients, as searches send them: counted, within the budget, and their texts held where better."""
+"""Send requests for gradients: count them, keep to the budget, and hold the best text so far."""
 
 from __future__ import annotations
 

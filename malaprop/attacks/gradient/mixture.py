@@ -22,12 +22,12 @@ _BARRED = -1e4  # the logit of a word that cannot be drawn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenMixture:
-    """Guo et al. 2021: every slot has a logit for each of its words, its own one among them, which begins at `first`.
+    """Learns a distribution over the words of every slot by gradient descent, and samples texts (Guo et al. 2021).
 
-    At each of `rounds` steps `batch` mixtures are drawn by Gumbel-softmax, and Adam moves the logits by `rate` so that
-    the label loses by a margin of `margin`, while `near` holds them at words near to the own one. Then `samples` texts
-    are drawn; of those that reach the goal the one with the fewest changes is taken. A forward and backward pass over a
-    mixture counts as a query.
+    Every slot has a logit for each of its words; that of the original word begins at `first`. At each of `rounds` steps
+    `batch` mixtures are drawn by Gumbel-softmax, and Adam moves the logits by `rate` until the label loses by a margin
+    of `margin`; `near` weighs the distance from the original word. Then `samples` texts are drawn; of those that reach
+    the goal the one with the fewest changes is taken. A forward and backward pass over a mixture counts as a query.
     """
 
     rounds: int = 100
@@ -48,7 +48,7 @@ class TokenMixture:
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         words, samples = _SlotWords(trial, space.able()), self.samples
         rounds = self.rounds
-        if trial.attack.budget is not None:  # a quarter of what is left is for drawn texts
+        if trial.attack.budget is not None:  # a quarter of the remaining queries is for the sampled texts
             left = trial.attack.budget - trial.asked
             samples = max(1, min(samples, left // 4))
             rounds = min(rounds, (left - samples) // self.batch)

@@ -15,15 +15,15 @@ from malaprop.core.gradient import WordLook, WordSeen
 from malaprop.core.score import best, ranked
 from malaprop.core.variants import Variants
 
-_ROUNDING = 1e-5  # of the largest estimate: what a batch may move, and must not decide
+_ROUNDING = 1e-5  # share of the largest estimate that batch rounding may change, so that it decides nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapBeam:
-    """At each of `depth` steps one more word is changed. The derivative says which replacements are worth asking, the
-    `tries` best of each text; of those the victim's own answer keeps the `width` best.
+    """Beam search that changes one more word at each of `depth` steps, by derivatives (Ebrahimi et al. 2018).
 
-    `known` bars replacements that the victim has no word for. `exact` asks all replacements, derivative or not.
+    The `tries` replacements of each text with the largest derivative are queried, and the `width` best of the answers
+    are kept. `known` bars replacements that are not in the victim's vocabulary. `exact` queries all replacements.
     """
 
     width: int = 10
@@ -76,10 +76,10 @@ _HALF = 0.5  # a sign more or less counts 1 or 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignWalk:
-    """At each of `rounds` steps a word drawn at random is replaced, whether that gains or not, by the word whose
-    difference from it has the signs of the gradient in most numbers of its vector (Papernot et al. 2016).
+    """Replaces a random word at each of `rounds` steps, whether that gains or not (Papernot et al. 2016).
 
-    `known` bars replacements that the victim has no word for.
+    The new word is the one whose difference from the old one agrees with the signs of the gradient in most numbers of
+    its vector. `known` bars replacements that are not in the victim's vocabulary.
     """
 
     rounds: int = 100

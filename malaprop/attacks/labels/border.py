@@ -21,7 +21,7 @@ NEARER = 1e-5  # cosine that counts as a gain; the rounding of a batch moves it 
 
 
 class BorderAnswers(NamedTuple):
-    """Of each text its side of the border, 1 across, -1 not, 0 not asked, and its similarity, nan if not across."""
+    """The side of the border of each text (1 across, -1 not, 0 not queried), and its similarity (nan if not across)."""
 
     sides: Ints
     cosines: Floats
@@ -30,8 +30,8 @@ class BorderAnswers(NamedTuple):
 class Border:
     """A text across the border and its similarity to the original, by the sentence encoder.
 
-    Labels are asked of the victim and count as queries; similarities and word vectors cost none. A place is the number
-    of a slot within the space; its options are the original word, number 0, and the replacements.
+    Only labels cost queries of the victim; similarities and word vectors cost none. A place is the number of a slot
+    within the space; its options are the original word, number 0, and the replacements.
     """
 
     def __init__(self, trial: Trial, space: Space, held: Held) -> None:
@@ -40,13 +40,13 @@ class Border:
 
     @classmethod
     def find(cls, trial: Trial, space: Space, start: RandomStart) -> Steps[Border | None]:
-        """The start at random, with every word put back that the label does not need; None where no label turned."""
+        """Find a random start and restore every word that the label does not need; None where no label turned."""
         held = yield from start.flip(trial, space.able())
         if held is None:
             return None
-        made = cls(trial, space.able(), held)
-        yield from made.restore_words()
-        return made
+        border = cls(trial, space.able(), held)
+        yield from border.restore_words()
+        return border
 
     @property
     def text(self) -> Text:
@@ -59,7 +59,7 @@ class Border:
         return np.flatnonzero(self.text.words[slots] != self.trial.origin.words[slots])
 
     def options(self, place: int) -> Ints:
-        """The words that may stand at a place, the original one first."""
+        """Return the words that may stand at a place, the original one first."""
         slot = int(self.space.slots[place])
         return np.concatenate([self.trial.origin.words[slot : slot + 1], self.space.words[place]])
 
@@ -69,7 +69,7 @@ class Border:
 
     @cached_property
     def vectors(self) -> Sequence[Floats]:
-        """For each place the counter-fitted vectors of its options, [option, dim]; zeros for unknown words."""
+        """Return for each place the counter-fitted vectors of its options [option, dim]; zeros for unknown words."""
         from malaprop.assets.vectors import open_vectors
 
         known, strings = open_vectors("counter-fitted"), self.trial.origin.table.strings
@@ -87,17 +87,17 @@ class Border:
     # --- moves
 
     def restore_words(self) -> Steps[None]:
-        """Puts original words back as long as the label stays turned, those that help similarity most first.
+        """Restore original words as long as the label stays turned, first those that raise similarity most.
 
-        Half of them are put back at once, then a quarter, at last one after the other: a text of which few words are
-        needed costs a few queries for each of those, not one for every word.
+        Half of them are restored at once, then a quarter, at last one after the other: a text that needs few of its
+        changes costs a few queries for each of those, not one for every word.
         """
         slots = yield from self._by_help()
         size = max(1, len(slots) // 2)
         while len(slots):
             kept: list[int] = []
             for part in np.split(slots, range(size, len(slots), size)):
-                if len(part) < len(self.changed):  # with all of them back it would be the original
+                if len(part) < len(self.changed):  # restoring all of them would give the original
                     zeros = np.zeros(len(part), np.int64)
                     back = Variants(self.text, part, self.trial.origin.words[part], zeros, 1)
                     scored = yield from ask_labels(self.trial, back)
@@ -112,7 +112,7 @@ class Border:
         self.near = float(near)
 
     def _by_help(self) -> Steps[Ints]:
-        """The changed slots, first those whose original word brings the text nearest to the original."""
+        """Return the changed slots, first those whose original word brings the text nearest to the original."""
         slots = self.space.slots[self.changed]
         if len(slots) < 2:
             return slots
@@ -120,11 +120,11 @@ class Border:
         return slots[ranked((yield from similarities(self.trial, texts)), slack=NEARER)]
 
     def put(self, place: int, options: Ints) -> Variants:
-        """This text with each of these options at a place."""
+        """Return this text with each of these options at a place, as variants."""
         return Variants.at(self.text, int(self.space.slots[place]), self.options(place)[options])
 
     def advance(self, variants: Variants) -> Steps[BorderAnswers]:
-        """Asks these texts and moves to the nearest across the border if it is nearer than this one."""
+        """Query these texts and move to the nearest across the border if it is nearer than this one."""
         sides, scored, places = yield from self.ask(variants)
         cosines = np.full(variants.count, np.nan, np.float32)
         hits = np.flatnonzero(scored.reached)
@@ -132,9 +132,9 @@ class Border:
         return BorderAnswers(sides, cosines)
 
     def ask(self, variants: Variants) -> Steps[tuple[Ints, Scored, Ints]]:
-        """Asks the texts that are allowed and were not asked before: the side of each, the answers, and whose they are.
+        """Query the allowed texts that are new; return every text's side, the answers, and their places in `variants`.
 
-        A side is 1 across the border, -1 not across, 0 where it was not asked.
+        A side is 1 across the border, -1 not across, 0 where the text was not queried.
         """
         places = np.flatnonzero(self._are_new(variants) & self.trial.allows(variants))
         flags = np.zeros(variants.count, np.bool_)
@@ -145,7 +145,7 @@ class Border:
         return sides, scored, places
 
     def weigh(self, scored: Scored, hits: Ints) -> Steps[Floats]:
-        """The similarity of some texts across the border; the nearest is moved to if it is nearer than this text."""
+        """Return the similarity of some texts across the border; move to the nearest if it is nearer than this text."""
         if not len(hits):
             return np.empty(0, np.float32)
         found = yield from similarities(self.trial, [scored.variants.pick(i) for i in hits.tolist()])

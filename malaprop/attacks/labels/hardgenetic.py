@@ -22,9 +22,9 @@ _ROUNDING = 1e-5  # of a cosine
 class HardLabelGenetic:
     """Maheshwary et al. 2021: a population of `size` texts that all keep the label turned; the fitter the more similar.
 
-    A child takes each word from either of two parents, drawn likelier the more similar they are. Then one of its
-    changed words, at random, is exchanged: the original word and `draws` of its replacements are asked, and of those
-    that keep the label turned the one nearest to the original word is taken. It ends after `rounds` generations, or
+    A child takes each word from either of two parents; more similar parents are likelier. Then one of its changed
+    words, at random, is exchanged: the original word and `draws` of its replacements are queried, and of those that
+    keep the label turned the one nearest to the original word is taken. The search ends after `rounds` generations, or
     when `patience` of them bring nothing nearer.
     """
 
@@ -59,13 +59,13 @@ class HardLabelGenetic:
         return border.held
 
     def _breed(self, trial: Trial, rows: Ints, fits: Floats) -> Ints:
-        """[child, slot] each word from either of two drawn parents."""
+        """Return children [child, slot], each word from either of two randomly drawn parents."""
         chance = np.exp((np.round(fits.astype(np.float64), 5) - fits.max()) / self.heat)
         one, two = (trial.rng.choice(len(rows), self.size, p=chance / chance.sum()) for _ in range(2))
         return np.where(trial.rng.random((self.size, rows.shape[1])) < 0.5, rows[one], rows[two])
 
     def _mutate(self, border: Border, children: Ints) -> Steps[tuple[Ints, Floats]]:
-        """Children with one word exchanged that keep the label turned, [text, slot], and their similarities."""
+        """Exchange one word of each child; return those that keep the label turned [text, slot], and similarities."""
         slots, origin, rng = border.space.slots, border.trial.origin.words, border.trial.rng
         rows, whose, far = [], [], []
         for child, row in enumerate(children):

@@ -15,20 +15,20 @@ from malaprop.core.score import Flags, Scored
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 
-_FIRST, _LARGEST = 8, 64  # drawn texts that are asked together: few at first, as most labels turn early
+_FIRST, _LARGEST = 8, 64  # random texts in one batch of queries: few at first, as most labels turn early
 _RAMP = 32  # draws over which the number of changed words rises from one to all of them
-_RANDOM = _FIRST + 2 * _FIRST + 4 * _FIRST  # draws at random before the leaning of replacements is looked at
-_FEW = 512  # texts that are all tried if there are no more
-_LOOKS, _ROOM = 96, 192  # replacements tried in one text near the border; with fewer queries left it is not looked for
+_RANDOM = _FIRST + 2 * _FIRST + 4 * _FIRST  # random texts before `Leaning` is used
+_FEW = 512  # a space of at most so many texts is tried completely
+_LOOKS, _ROOM = 96, 192  # replacements tried in one text near the border, and the queries that must be left for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomStart:
-    """Random replacements, of one word at first and at last of `share` of the words, until the label turns; at most
-    `trials` texts are asked.
+    """Queries random texts, at most `trials`, until the label turns.
 
-    Where the first 56 turn nothing, those that lean towards another label are found out (`Leaning`) and drawn more
-    often. Of the texts that turn the label in one block of asks, the one with the fewest changes is taken.
+    The first texts have one word replaced, later ones up to `share` of the words. If the first 56 do not turn the
+    label, `Leaning` finds the replacements that lean towards another label, and these are drawn more often. Of the
+    texts of one batch that turn the label, the one with the fewest changes is taken.
     """
 
     trials: int = 2500
@@ -41,7 +41,7 @@ class RandomStart:
             )
 
     def flip(self, trial: Trial, able: Space) -> Steps[Held | None]:
-        """A text of another label; None, and a reason in the trial, where no draw has one."""
+        """Find a text of another label; None, with a reason in the trial, where no random text has one."""
         many, most = _count_texts(able), min(len(able.slots), words_within(self.share, len(trial.open())))
         few = many <= min(self.trials, _FEW)
         draws = _draw_all(trial, able, int(many)) if few else _draw_more(trial, able, most)
@@ -72,7 +72,7 @@ def _count_texts(able: Space) -> float:
 
 
 def _draw_all(trial: Trial, able: Space, many: int) -> Iterator[Ints]:
-    """Every text once, in random order: blocks of [draw, place], 0 for the original word, else a replacement."""
+    """Yield every text once, in random order, as blocks [draw, place]: 0 for the original word, else a replacement."""
     order = 1 + trial.rng.permutation(many)
     for start, block in _blocks():
         if start >= many:
@@ -81,7 +81,7 @@ def _draw_all(trial: Trial, able: Space, many: int) -> Iterator[Ints]:
 
 
 def _draw_more(trial: Trial, able: Space, most: int) -> Iterator[Ints]:
-    """Texts with one word replaced at first, and ever more of them, without an end: blocks as `_draw_all` has them."""
+    """Yield random texts without end, with more and more words replaced, as blocks like those of `_draw_all`."""
     sizes, rng = able.sizes, trial.rng
     for start, block in _blocks():
         changes = np.ceil((start + 1 + np.arange(block)) * most / min(_RAMP, most))
@@ -91,7 +91,7 @@ def _draw_more(trial: Trial, able: Space, most: int) -> Iterator[Ints]:
 
 
 def _blocks() -> Iterator[tuple[int, int]]:
-    """Where each block of draws starts, and its size."""
+    """Yield start and size of each block of draws."""
     start, block = 0, _FIRST
     while True:
         yield start, block
@@ -106,9 +106,9 @@ def _texts(trial: Trial, able: Space, choices: Ints) -> Variants:
 
 
 def ask_labels(trial: Trial, variants: Variants) -> Steps[Scored]:
-    """The victim's answers, `reached` where the label has turned and every constraint is kept.
+    """Query the victim; `reached` says where the label has turned and every constraint is kept.
 
-    Such a search ends near the border, so a turn within the rounding of a fast answer is confirmed by a plain one.
+    Such a search ends near the border, so a turn within the rounding of a fast answer is confirmed by an exact one.
     """
     (scored,) = yield from trial.score([variants])
     scored = yield from trial.confirmed(scored)
@@ -121,17 +121,16 @@ def ask_labels(trial: Trial, variants: Variants) -> Steps[Scored]:
     return replace(scored, reached=reached)
 
 
-_BLOCK = 8  # texts with ever fewer of their words that are asked together
-_LEFT_OUT, _EXCHANGED = 2, 4  # blocks whose words are left out, and then exchanged for frequent words
-_FREQUENT = 5000  # words of the vocabulary that are drawn from
+_BLOCK = 8  # texts in one batch of queries, each with fewer of its words than the one before
+_LEFT_OUT, _EXCHANGED = 2, 4  # batches whose words are left out, and then exchanged for frequent words
+_FREQUENT = 5000  # the most frequent words of the vocabulary, of which random ones are put in
 
 
 class Leaning:
-    """Of each replacement: in how many texts near the border it was tried, and in how many it turned the label.
+    """Counts for each replacement in how many texts near the border it was tried, and in how many the label turned.
 
-    Far from the border nothing is to be seen: whatever word is exchanged, the label stays. So words are left out until
-    the label turns, and put back to just before it does: there a single replacement is seen to matter. Such texts are
-    probes and never an outcome.
+    Far from the border no single exchange turns the label. So words are left out until the label turns, and restored to
+    just before it does: there a single replacement matters. Such texts are probes and never an outcome.
     """
 
     def __init__(self, trial: Trial, able: Space) -> None:
@@ -141,7 +140,7 @@ class Leaning:
         self._turned, self._tried = np.zeros((2, len(self._words)), np.int64)
 
     def look(self, most: int) -> Steps[bool]:
-        """Tries replacements, at most so many, in one more text near the border; False where none was found."""
+        """Try at most `most` replacements in one more text near the border; return whether such a text was found."""
         near = yield from self._approach()
         if near is None:
             return False
@@ -155,9 +154,9 @@ class Leaning:
         return True
 
     def draw(self, many: int, most: int) -> Ints:
-        """[draw, place] the number of a replacement, 0 for the original word, in at most `most` places of a draw.
+        """Draw texts [draw, place]: the number of a replacement, 0 for the original word, with at most `most` replaced.
 
-        What turned the label more often is likelier to be drawn, and so is what was hardly tried (Thompson sampling).
+        Replacements that turned the label often, or were hardly tried, are likelier (Thompson sampling).
         """
         rng, size = self.trial.rng, (many, len(self._words))
         missed = self._tried - self._turned
@@ -169,7 +168,7 @@ class Leaning:
         return np.where(np.argsort(np.argsort(-best, 1), 1) < changes, choice, 0)
 
     def _approach(self) -> Steps[Text | None]:
-        """A text whose label has not turned, but would with one more of its words left out or exchanged."""
+        """Find a text whose label has not turned, but would with one more of its words left out or exchanged."""
         slots = self.trial.open()
         if len(slots) < 2:
             return None
@@ -184,7 +183,7 @@ class Leaning:
         return None
 
     def _return(self, order: Ints, words: Ints, turned: int) -> Steps[Text]:
-        """Fewer words of an order exchanged, found by halving: the label has not turned, and with one more it has."""
+        """Bisect how many words of an order to exchange; return the text one exchange before the label turns."""
 
         def exchange(count: int) -> Variants:
             return _exchange(self.trial.origin, order[None], words[None], np.asarray([count]))
@@ -205,7 +204,7 @@ class Leaning:
 
 
 def _exchange(origin: Text, orders: Ints, words: Ints, counts: Ints) -> Variants:
-    """Texts with other words, 0 for none, in the first slots of their orders [text, slot]."""
+    """Return texts with other words (0: left out) in the first `counts` slots of their orders [text, slot]."""
     rows, places = np.nonzero(np.arange(orders.shape[1]) < counts[:, None])
     return Variants(origin, orders[rows, places], words[rows, places], rows, len(orders))
 

@@ -1,4 +1,4 @@
-"""Walks along the border that learn from the labels of a few drawn texts which words bring the text nearer."""
+"""Walks along the border that learn from the labels of a few random texts which words bring the text nearer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from malaprop.core.score import Floats, ranked
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 
-_ROUNDING = 1e-5  # of vectors and of estimates made of them: differences below decide nothing
+_ROUNDING = 1e-5  # rounding of vectors and of estimates from them; smaller differences decide nothing
 
 
 class Step(Protocol):
-    """One step of a walk: asks some texts and moves the border's text if it finds a nearer one."""
+    """One step of a walk: queries some texts and moves the border's text if one of them is nearer."""
 
     def take(self, border: Border) -> Steps[None]: ...
 
@@ -30,9 +30,9 @@ class Step(Protocol):
 class MatrixStep:
     """Ye et al. 2022 (TextHoaxer): the changes of all words are one matrix of vectors, which moves as a whole.
 
-    `draws` directions of length `reach` are added to it, and the texts nearest to the sums are asked. Each is worth its
-    similarity less `weight` times the mean length of its changes, and nothing where the label does not turn; the slope
-    of that moves the matrix by `reach`, and the text nearest to it is asked too.
+    `draws` random directions of length `reach` are added to it, and the texts nearest to the sums are queried. The
+    value of each is its similarity less `weight` times the mean length of its changes, or 0 where the label does not
+    turn; the matrix moves by `reach` along the slope of these values, and the text nearest to it is queried too.
     """
 
     draws: int = 5
@@ -62,10 +62,10 @@ class MatrixStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeapStep:
-    """Ye et al. 2022 (LeapAttack): one changed word, likelier the farther it is from the original one.
+    """Ye et al. 2022 (LeapAttack): exchanges one changed word, likelier the farther it is from the original one.
 
-    `draws` of its options are asked; the side of the border on which each lies gives the slope of the border. Of the
-    options that are nearer to the original word the `tries` that lie farthest up the slope are asked.
+    `draws` of its options are queried; the side of the border on which each lies gives the slope of the border. Of the
+    options that are nearer to the original word the `tries` that lie farthest up the slope are queried.
     """
 
     draws: int = 5
@@ -90,10 +90,10 @@ class LeapStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransitionStep:
-    """Liu et al. 2023 (HQA-Attack): one changed word, likelier the farther it is from the original one.
+    """Liu et al. 2023 (HQA-Attack): exchanges one changed word, likelier the farther it is from the original one.
 
-    `draws` of its options are asked. Those that keep the label turned, weighed by their similarity, say in which
-    direction from the original word to look: the `tries` options that lie nearest to it are asked.
+    `draws` of its options are queried. Those that keep the label turned, weighed by their similarity, give a direction
+    from the original word; the `tries` other options that lie nearest to this direction are queried.
     """
 
     draws: int = 5
@@ -119,8 +119,10 @@ class TransitionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderWalk:
-    """A random start across the border, words put back, and then one step after the other, until `patience` of them
-    found nothing nearer to the original; at last words are put back once more."""
+    """Starts at a random text across the border, restores words, and then takes one step after the other.
+
+    It ends when `patience` steps in a row found nothing nearer to the original, and restores words once more.
+    """
 
     step: Step = field(default_factory=TransitionStep)
     start: RandomStart = field(default_factory=RandomStart)
@@ -145,20 +147,20 @@ class BorderWalk:
 
 
 def _draw_place(border: Border) -> int:
-    """A changed place, likelier the farther its word is from the original one."""
+    """Draw a changed place, likelier the farther its word is from the original one."""
     places = border.changed
     far = np.round(border.distances(places), 5) + 0.01  # words without a vector have a chance too
     return int(border.trial.rng.choice(places, p=far / far.sum()))
 
 
 def _draw_options(border: Border, place: int, many: int) -> Ints:
-    """Some options of a place at random, neither the original word nor the one that stands there."""
+    """Draw at most `many` options of a place, neither the original word nor the present one."""
     others = np.setdiff1d(np.arange(1, len(border.options(place))), [border.chosen(place)])
     return np.sort(border.trial.rng.permutation(others)[:many])
 
 
 def _nearest_options(border: Border, places: Ints, points: Floats) -> Ints:
-    """[draw, place] the option of each place nearest to points [draw, place, dim]; equal ones by their number."""
+    """Return the option [draw, place] nearest to each point [draw, place, dim]; the lower number if two are equal."""
     out = np.empty(points.shape[:2], np.int64)
     for column, place in enumerate(places.tolist()):
         options = border.vectors[place]
@@ -168,20 +170,20 @@ def _nearest_options(border: Border, places: Ints, points: Floats) -> Ints:
 
 
 def _texts(border: Border, text: Text, places: Ints, choices: Ints) -> Variants:
-    """The text with these options, [draw, place], in its places."""
+    """Return the text with these options [draw, place] in its places, as variants."""
     words = np.stack([border.options(p)[choices[:, column]] for column, p in enumerate(places.tolist())], 1)
     rows = np.repeat(np.arange(len(choices)), len(places))
     return Variants(text, np.tile(border.space.slots[places], len(choices)), words.ravel(), rows, len(choices))
 
 
 def _mean_length(border: Border, places: Ints, choices: Ints) -> NDArray[np.float64]:
-    """[draw] how far the chosen options are from the original words, on average over the places."""
+    """Return the mean distance [draw] of the chosen options from the original words, over the places."""
     far = [_apart(border.vectors[p], 0)[choices[:, column]] for column, p in enumerate(places.tolist())]
     return np.asarray(np.mean(far, 0), np.float64)
 
 
 def _apart(options: Floats, number: int) -> Floats:
-    """How far each option is from one of them."""
+    """Return the distance of each option from one of them."""
     return np.asarray(np.linalg.norm(options - options[number], axis=1), np.float32)
 
 

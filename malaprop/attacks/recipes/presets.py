@@ -1,4 +1,4 @@
-"""Presets: a recipe with other defaults and a name of its own, as another toolkit or the authors have it."""
+"""Presets: recipes with other defaults and names of their own, after another toolkit or the authors' code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from malaprop.attacks.recipes import chars, forms, masked, words
 
 
 def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
-    """Return the recipe with these settings as its defaults; any of its settings can still be given."""
+    """Return the recipe with these settings as its defaults, which a caller can still override."""
     given = inspect.signature(recipe)
     own = [p.replace(default=settings.get(p.name, p.default)) for p in given.parameters.values()]
     if wrong := settings.keys() - given.parameters.keys():
@@ -37,7 +37,7 @@ pwws_paper = preset(
 pwws_textattack = preset(
     "pwws:textattack",
     words.pwws,
-    "Ren et al. 2019 as TextAttack has it: synonyms of any part of speech, asked again at every step, which must gain.",
+    "Ren et al. 2019 as TextAttack has it: synonyms of any part of speech, all queried at each step, which must gain.",
     peer=True,
     unknown="[UNK]",  # whatever the victim's own is
 )
@@ -118,7 +118,7 @@ morpheus_textattack = preset(
 checklist_textattack = preset(
     "checklist:textattack",
     forms.checklist,
-    "Ribeiro et al. 2020 as TextAttack searches: all that is left is asked at each step, names place by place.",
+    "Ribeiro et al. 2020 as TextAttack searches: all remaining rewrites queried at each step, names place by place.",
     peer=True,
 )
 bad_characters_textattack = preset(
@@ -143,7 +143,7 @@ iga_textattack = preset(
 pso_textattack = preset(
     "pso:textattack",
     words.pso,
-    "Zang et al. 2020 as TextAttack has it: what gains most is asked again for every text that mutates.",
+    "Zang et al. 2020 as TextAttack has it: the best replacements are queried again for every text that mutates.",
     anew=True,
 )
 kuleshov_textattack = preset(
@@ -175,7 +175,7 @@ bert_attack_textattack = preset(
 clare_textattack = preset(
     "clare:textattack",
     masked.clare,
-    "Li et al. 2021 as TextAttack has it: all moves are asked again after each one.",
+    "Li et al. 2021 as TextAttack has it: all moves are queried again after each one.",
     peer=True,
 )
 viper_openattack = preset(

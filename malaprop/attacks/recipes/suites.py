@@ -28,10 +28,10 @@ SUITES: dict[str, Suite] = {
     ),
     "characters": Suite(
         ("typos", "deepwordbug", "keyboard", "homoglyph", "viper", "bad-characters"),
-        "Misspellings, look-alikes and what nobody sees; those that ask least come first.",
+        "Misspellings, look-alikes and invisible changes; those of the fewest queries come first.",
     ),
     "strongest": Suite(
-        ("strongest",), "What is left under all: recipes in turn, cheap ones first, each on what still stands."
+        ("strongest",), "Robust accuracy: recipes in turn, cheap ones first, each on the texts that still resist."
     ),
     "labels-only": Suite(
         ("hqa", "leap", "texthoaxer", "hlbb"), "For victims that give labels alone; none of them asks for a score."
@@ -53,15 +53,15 @@ def expand_suites(named: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-STRONGEST = "deepwordbug,textfooler,bert-attack,pwws,bae,homoglyph"  # what breaks most for its queries first
+STRONGEST = "deepwordbug,textfooler,bert-attack,pwws,bae,homoglyph"  # most successes for their queries first
 
 
 def strongest(*, recipes: Sequence[str] | str = STRONGEST) -> Attack:
-    """Recipes in turn, cheap ones first, each on the texts that no earlier one broke; after AutoAttack for images.
+    """Recipes in turn, cheap ones first, each on the texts where all earlier ones failed; after AutoAttack for images.
 
     Croce and Hein 2020, "Reliable evaluation of adversarial robustness with an ensemble of diverse parameter-free
-    attacks". Characters are tried first because they cost the fewest queries, then words. The queries of all count, and
-    a budget is for all of them together. `recipes` are others, by their names with commas, in the order of their turns.
+    attacks". Characters are tried first because they cost the fewest queries, then words. The queries of all recipes
+    count, and they share a budget. `recipes` names others, separated by commas, in the order of their turns.
     """
     from malaprop.attacks.recipes import RECIPES
 

@@ -44,14 +44,14 @@ class Sweep:
             plan = yield from self.rank.order(trial, now, left)
             slot, words = int(plan.slots[0]), plan.words[0]
             words = words[trial.generator("sweep", str(slot)).permutation(len(words))]
-            found = yield from self._swept(trial, now, slot, words)
+            found = yield from self._sweep(trial, now, slot, words)
             now = found or now
             if now.reached:
                 break
             left = _without(left, slot)
         return now
 
-    def _swept(self, trial: Trial, now: Held, slot: int, words: Ints) -> Steps[Held | None]:
+    def _sweep(self, trial: Trial, now: Held, slot: int, words: Ints) -> Steps[Held | None]:
         """Return the text that reaches the goal by this slot, else the one that gains most; None where none gains."""
         swept: list[Scored] = []
         for part in [words] if self.nearest else [words[: self.peek], words[self.peek :]]:

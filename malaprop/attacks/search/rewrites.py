@@ -20,10 +20,10 @@ from malaprop.core.variants import Variants
 Kind = Literal["contractions", "names", "places", "numbers"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _TABLES = ("names", "places", "numbers")
-_LONGEST = 3  # words of a name: Rio de Janeiro
-_DIGITS = 9  # of a number, at most
-_NUMBERS = 41  # among which others are drawn
-Edit = dict[int, str]  # slots and what comes to stand there; an empty word deletes
+_LONGEST = 3  # the most words of a name: Rio de Janeiro
+_DIGITS = 9  # the most digits of a number
+_NUMBERS = 41  # the most numbers among which replacements are drawn
+Edit = dict[int, str]  # the new word of each slot; an empty word deletes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class Rewrites:
         return [others[i] for i in sorted(rng.choice(len(others), self.each, replace=False).tolist())]
 
 
-_Phrase = tuple[Sequence[int], str]  # slots in a row, and what stands there
+_Phrase = tuple[Sequence[int], str]  # adjacent slots, and their words
 
 
 def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:

@@ -37,13 +37,13 @@ class Random:
         able = space.able()
         flat = np.concatenate(able.words)
         first: Held | None = None
-        made = hits = 0
+        tried = hits = 0
         for done in range(0, self.trials, self.block):
-            drawn = self._drawn(trial, start.text, able, flat, min(self.block, self.trials - done))
+            drawn = self._draw(trial, start.text, able, flat, min(self.block, self.trials - done))
             (scored,) = yield from trial.score([drawn])
-            made, hits = made + len(scored.values), hits + int(scored.reached.sum())
-            if not self.stop and made:
-                trial.notes["hit_share"] = hits / made
+            tried, hits = tried + len(scored.values), hits + int(scored.reached.sum())
+            if not self.stop and tried:
+                trial.notes["hit_share"] = hits / tried
             if first is not None:
                 continue
             (found,) = yield from trial.choose([scored], [start.value])
@@ -53,7 +53,7 @@ class Random:
                     break
         return first or trial.held or start
 
-    def _drawn(self, trial: Trial, base: Text, able: Space, flat: Ints, many: int) -> Variants:
+    def _draw(self, trial: Trial, base: Text, able: Space, flat: Ints, many: int) -> Variants:
         """Draw texts with `changes` slots replaced, all equally likely; `flat` holds the replacements of all slots."""
         changes = min(self.changes, len(able.slots))
         sizes = able.sizes

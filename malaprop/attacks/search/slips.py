@@ -40,7 +40,7 @@ class Slips:
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now = start
         for _ in range(budget(trial, self.share)):
-            slipped = self._drawn(trial, now.text, space)
+            slipped = self._draw(trial, now.text, space)
             if not slipped:
                 break
             table = now.text.table
@@ -52,7 +52,7 @@ class Slips:
                 break
         return now
 
-    def _drawn(self, trial: Trial, text: Text, space: Space) -> list[tuple[int, str]]:
+    def _draw(self, trial: Trial, text: Text, space: Space) -> list[tuple[int, str]]:
         """Sample distinct changes (slot, word); every character is equally likely."""
         strings, words = text.table.strings, text.words[space.slots].tolist()
         places = [self._places(text.table, word) for word in words]

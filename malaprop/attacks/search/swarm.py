@@ -15,7 +15,7 @@ from malaprop.core.score import SLACK, Floats, Scored
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
-_SPEED = 3.0  # the greatest velocity: a word turns with a chance of 0.047 to 0.953
+_SPEED = 3.0  # the greatest velocity: a word turns with a probability of 0.047 to 0.953
 _FIRST, _LAST = 0.8, 0.2  # of the inertia and of the pull of a text's own best; that of the best of all mirrors it
 
 
@@ -23,11 +23,11 @@ _FIRST, _LAST = 0.8, 0.2  # of the inertia and of the pull of a text's own best;
 class Swarm:
     """A swarm of `size` texts over `rounds` rounds (Zang et al. 2020).
 
-    Each text begins with one word replaced by what gains most in its slot, a slot likelier the more it gains. In a
-    round each word of a text turns to that of the best text that this member has seen, and to that of the best of all,
-    with a chance that grows with its velocity; then a text mutates, likelier the less of it is changed, by one more
-    such replacement. What gains most in a slot was found on the original; with `anew` it is asked again for each text
-    that mutates, which takes hundreds of queries for each (TextAttack).
+    Each text begins with one word replaced by the best replacement of its slot, in a slot likelier the more it gains.
+    In a round each word of a text turns to that of the best text that this member has seen, and to that of the best of
+    all, with a probability that depends on its velocity; then a text mutates, likelier the less of it is changed, by
+    one more such replacement. The best replacement of a slot is found on the original; with `anew` it is found again
+    for each text that mutates, which takes hundreds of queries for each (TextAttack).
     """
 
     size: int = 60
