@@ -1,4 +1,4 @@
-"""malaprop study defences: each defence on clean texts, on made samples, under attack, and under one that knows it."""
+"""malaprop study defences: compare defences on clean texts, on adversarial examples, and under attack."""
 
 from __future__ import annotations
 

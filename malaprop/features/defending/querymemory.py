@@ -51,7 +51,7 @@ class _Query:
 
     @property
     def least(self) -> int:
-        """How many words a passage needs at least to be like one of these."""
+        """Return how many words a passage needs at least to be like one of these."""
         return min(map(_need_common, self.passages))
 
 

@@ -34,7 +34,7 @@ _NO_GRADIENTS = "its word vectors depend on the words around them, so it shows n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackTraining:
-    """Adversarial training with any recipe: for each batch `share` as many texts are attacked and stand behind it.
+    """Adversarial training with any recipe: each batch is followed by a `share` as many attacked texts.
 
     They have their true labels, whether the attack turned the answer or went farthest towards it. A search takes as
     many rounds for one text as for many, so the texts for `every` steps are attacked in the first of them, on the

@@ -213,7 +213,7 @@ class TrialCosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialPlan:
-    """Which methods the time is enough for; not `staged`: each of them is tried in full at once."""
+    """The methods for which the time is enough; not `staged`: each of them is tried in full at once."""
 
     methods: tuple[str, ...]
     staged: bool
@@ -221,7 +221,7 @@ class TrialPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoPlan:
-    """What `harden auto` is about to do with the time that is left."""
+    """The plan of `harden auto` for the time that is left: its costs, and the trials that fit."""
 
     costs: TrialCosts
     plain: float  # seconds of the attacks on the plain model

@@ -1,4 +1,4 @@
-"""What `harden auto` tried and why it chose, on the page and in the terminal, from its record alone."""
+"""The trials and the choice of `harden auto` in the report and in the terminal, from its record alone."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClozeFits:
-    """Which words were put in? Boosted trees over single words, and others over what these say of a text.
+    """Boosted trees that find replaced words, and others that score a text by the verdicts on its words.
 
     A masked language model does not see a word and says how likely it is there, and how likely its neighbours are:
     synonyms of WordNet and the `nearest` of counter-fitted space, `most` in all. An attack put a neighbour for the word

@@ -32,7 +32,7 @@ _NOTHING = Rate(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorCard:
-    """What a fitted detector is: for which victim, from which texts, and where its threshold lies."""
+    """The card of a fitted detector: its method, its victim, the texts of the fit, and its threshold."""
 
     method: str  # as the user types it: rtd:worst=0.5
     victim: str

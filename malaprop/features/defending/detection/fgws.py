@@ -22,7 +22,7 @@ _SHARES = tuple(range(10, 100, 5))  # percentiles of word frequencies that are t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrequencyGuided:
-    """How far the probability of the predicted label falls when rare words give way to more frequent neighbours.
+    """The fall of the predicted label's probability when more frequent neighbours replace rare words.
 
     Frequencies are counts in the texts it is fitted on. A word is rare below the `rare`-th percentile of all words'
     frequencies; 0: the percentile that tells the adversarial texts of the fit best, or the 80th where there are none.

@@ -23,7 +23,7 @@ _ENOUGH = 24  # texts of a label, or a tenth of those of the most frequent one, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobustDensity:
-    """How far the vector that the classifier reads lies from those of clean texts with the same prediction.
+    """The distance of the vector that the classifier reads from those of clean texts with the same prediction.
 
     Vectors are reduced to `dim` numbers by kernel PCA (radial basis functions); the distance is that of Mahalanobis, by
     a covariance from which outliers are left out (MCD), one a predicted label. Of a label that few clean texts get, the

@@ -36,7 +36,7 @@ class Answered(Wrapper):
         return self.victim
 
     def knows(self, group: Variants, *, exact: bool) -> bool:
-        """Whether the first of these variants is a text, without any edit, whose answer is known from the same path."""
+        """Return whether the first variant is an unedited text whose answer is known from the same path."""
         itself = group.rows is not None and group.count > 0 and 0 not in group.rows
         return itself and exact == self.exact and group.base in self.known
 
@@ -48,7 +48,7 @@ _GROUPS = 256  # texts whose variants are asked about together
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learnt:
-    """What a detector has learnt, as it is stored: arrays and lists of words by name."""
+    """The parameters that a detector has learnt, as stored: arrays and lists of words by name."""
 
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Lessons:
-    """What a detector learns from: clean texts, adversarial ones, and a `corpus` in which words are counted."""
+    """The texts of a fit: clean ones, adversarial ones, and a `corpus` in which words are counted."""
 
     clean: Sequence[Text]
     attacked: Sequence[Text]
