@@ -1,4 +1,4 @@
-"""Architectures: the road of each transformer, what it reached on a GPU beside bare forward passes, and the goals."""
+"""The table of architectures: the fast path of each transformer, its speed beside plain forward passes, and goals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = (
     "largest difference of scores",
 )
 GOAL_HEAD = ("victim", "asked/s", "goal", "times the goal", "share of forward-only", "goal of the share")
-# What this project set itself: texts asked a second by PWWS on 1,000 AG News texts, one process on one H200.
+# Goals of this project: texts asked a second by PWWS on 1,000 AG News texts, one process on one H200.
 ASKED = {
     "bert-base": 28_000,
     "roberta-base": 28_000,
@@ -37,10 +37,10 @@ SHARE = 0.65  # of each transformer's forward-only rate
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Architectures that go one road; `shapes` are those of them that were measured, by how the table calls them."""
+    """Architectures that share a fast path; `shapes` gives the measured ones, by their name in the table."""
 
     names: str
-    road: str
+    fast_path: str
     difference: str
     shapes: Mapping[str, str]
     spliced: str = "yes"
@@ -76,13 +76,15 @@ FAMILIES = (
 
 
 def rows(records: Records) -> list[list[str]]:
-    """The table under HEAD: shares from the records, the rest as the tests of architectures hold it."""
+    """Return the rows under HEAD: shares come from the records; tests of architectures check the other columns."""
     found = _by_shape(records)
-    return [[f.names, "yes", f.road, _shares(f, found) or "not measured", f.spliced, f.difference] for f in FAMILIES]
+    return [
+        [f.names, "yes", f.fast_path, _shares(f, found) or "not measured", f.spliced, f.difference] for f in FAMILIES
+    ]
 
 
 def goal_rows(records: Records) -> list[list[str]]:
-    """The table under GOAL_HEAD, in the order of the goals; a shape that was not measured has no line."""
+    """Return the rows under GOAL_HEAD, in the order of the goals; a shape that was not measured has no row."""
     found = _by_shape(records)
     return [_goal_row(name, goal, found[name]) for name, goal in ASKED.items() if name in found]
 
@@ -94,7 +96,7 @@ def _goal_row(name: str, goal: int, held: Mapping[str, Any]) -> list[str]:
 
 
 def _by_shape(records: Records) -> dict[str, Mapping[str, Any]]:
-    """The last record of each shape."""
+    """Return the last record of each shape."""
     return {held["setting"]["victim"].removeprefix(PREFIX): held for held in records}
 
 

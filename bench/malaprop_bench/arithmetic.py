@@ -1,4 +1,4 @@
-"""Counts arithmetic as torch does it: multiply-adds of products, and numbers added or multiplied one by one."""
+"""Count the arithmetic of torch: multiply-adds of matrix products, and numbers added or multiplied one by one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ONE_BY_ONE = ("add", "sub", "mul", "div", "addcmul", "rsub")  # also in place
 
 
 class Count(TorchDispatchMode):
-    """`total` of what runs inside. A multiplication with its addition is one; so is a number added to another.
+    """A context that counts the arithmetic inside it in `total`. A multiply-add counts one; so does a lone addition.
 
-    Maxima, look-ups and functions of single numbers (sigmoid, gelu) are not counted: they are few beside the rest.
+    It does not count maxima, look-ups and functions of single numbers (sigmoid, gelu): they are few beside the rest.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Count(TorchDispatchMode):
         self.total = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with self:  # what is made of other operations is counted by them
+        with self:  # an operation composed of others is counted by them
             out = func.decompose(*args, **(kwargs or {}))
         if out is not NotImplemented:
             return out
@@ -54,7 +54,7 @@ def _counted(func: Any, args: Any, kwargs: dict[str, Any], out: Any) -> int:
 
 
 def count(work: Callable[[], object]) -> int:
-    """What one call of `work` costs."""
+    """Return the number of operations of one call of `work`."""
     mode = Count()
     with mode:
         work()

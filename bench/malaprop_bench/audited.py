@@ -1,4 +1,4 @@
-"""The tables of `malaprop audit --json`, as README and the page of figures show them."""
+"""Tables from `malaprop audit --json` for README and the page of figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ABOUT = {
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each victim and recipe, with counts and intervals."""
+    """Return a row for each victim and recipe, with counts and intervals."""
     return [
         [
             run["victim"],
@@ -42,7 +42,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def short_lines(held: Mapping[str, Any]) -> list[str]:
-    """A line for each recipe and a column for each victim: accuracy under attack, then attack success rate."""
+    """Return a line for each recipe with a column for each victim: accuracy under attack, then attack success rate."""
     runs = {(run["victim"], run["recipe"]): run for run in held["runs"]}
     victims = list(dict.fromkeys(victim for victim, _ in runs))
     recipes = list(dict.fromkeys(recipe for _, recipe in runs))
@@ -63,6 +63,6 @@ def _rate(held: Mapping[str, Any]) -> Rate:
 
 
 def _range(shown: Sequence[str], unit: str = "") -> str:
-    """The smallest and the largest of some numbers."""
+    """Return the smallest and the largest of some numbers as text."""
     least, most = min(shown, key=lambda s: float(s.strip("%"))), max(shown, key=lambda s: float(s.strip("%")))
     return least if least == most else f"{least.removesuffix(unit) if unit else least}-{most}"

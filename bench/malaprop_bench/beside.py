@@ -1,6 +1,6 @@
-"""The table of README: what Malaprop, TextAttack and OpenAttack can do, and how long each takes for the same work.
+"""The table of README: features of Malaprop, TextAttack and OpenAttack, and the time of each for the same work.
 
-What the peers can do was read from their installed source, of the versions that the speed was measured with. Where it
+The features of the peers were read from their installed source, of the versions that the speed was measured with. The
 stands there is in docs/measured/peer-features.json: file, line and words, or the words that occur nowhere.
 """
 
@@ -29,7 +29,7 @@ SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/
 
 
 def beside_lines(held: Mapping[str, Any]) -> list[str]:
-    """Features first, then the seconds of each tool for the same texts."""
+    """Return the lines of the table: features first, then the seconds of each tool for the same texts."""
     whole = [cell for cell in held["cells"] if cell["precision"] == "fp32" and len(cell["peers"]) > 1]
     cells = [cell for cell in whole if cell["victim"] in SHOWN]
     tools = {name: side["tool"] for cell in cells for name, side in cell["peers"].items()}
@@ -47,14 +47,14 @@ def _times(cells: list[Mapping[str, Any]]) -> Iterator[list[str]]:
 
 
 def _slower(side: Mapping[str, Any], rows: int) -> str:
-    """A peer's seconds, and how many times ours that is on the texts that it finished."""
+    """Return a peer's seconds, and their ratio to ours on the texts that the peer finished."""
     fewer = f", {side['rows']} texts" if side["rows"] < rows else ""
     times = f"{side['faster']:.0f}" if side["faster"] >= 10 else f"{side['faster']:.1f}"
     return f"{number(side['wall_s'])} s{fewer} ({times} times)"
 
 
 def _count_ours() -> dict[str, str]:
-    """How much there is, in tens, so that one more does not change the page."""
+    """Return how many recipes and training methods we have, in tens, so that one more does not change the page."""
     from malaprop.attacks.recipes import RECIPES
     from malaprop.frame.study.model_kinds import DEFENCES
 

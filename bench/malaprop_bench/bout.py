@@ -1,4 +1,4 @@
-"""Bout: all cells of one victim, each side run right after the other."""
+"""Measure all cells of one victim, each side run right after the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOCK = " (stock wrapper)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What all sides of every cell share, and the precisions that ours is measured in where a victim has them."""
+    """Settings that all sides of every cell share, and the precisions of our side for victims that have them."""
 
     n: int = 100
     threads: int = 1
@@ -41,7 +41,7 @@ class Terms:
     def __post_init__(self) -> None:
         if min(self.n, self.threads, self.repeats) < 1 or self.seconds <= 0:
             raise SettingError(
-                f"bench wants n, threads and repeats of at least 1 and seconds above 0, "
+                f"bench expects n, threads and repeats of at least 1 and seconds above 0, "
                 f"got {self.n}, {self.threads}, {self.repeats} and {self.seconds:g}"
             )
         check_measures(self.measures)
@@ -55,7 +55,7 @@ Walk = tuple[str, int]  # of ours: the recipe as a peer walks it, and how many r
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One run of every side: each peer's by its name, ours by precision and by the walks that peers ask for."""
+    """One run of every side: each peer's by its name, ours by precision and by the walk that it has to follow."""
 
     theirs: dict[str, Measured]
     ours: dict[str, dict[Walk, Measured]]
@@ -68,7 +68,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bout:
-    """`spec` names the victim to every process, `rows` are texts that it gets right."""
+    """All cells of one victim. `spec` names it to every process, `rows` are texts that it gets right."""
 
     name: str
     spec: str
@@ -87,7 +87,7 @@ class Bout:
         return cls(name=called, spec=spec, victim=victim, rows=rows, peers=peers, folder=folder, terms=terms)
 
     def cells(self, recipe: str) -> Iterator[Cell]:
-        """One for each precision; the peers are run once for all of them."""
+        """Yield a cell for each precision; the peers run once for all precisions."""
         if recipe.endswith(STOCK) and not own.has_stock(self.spec):
             return
         if not self.rows:
@@ -116,7 +116,7 @@ class Bout:
         return [p for p in self.terms.precisions if p == "fp32" or low]
 
     def _round(self, recipe: str) -> Round:
-        """The peers, then ours on as many rows as each of them finished."""
+        """Run the peers, then our side on as many rows as each of them finished."""
         theirs, missing = self._peers(recipe)
         walks = {tool: (walk_beside(recipe, tool), len(held.outcomes)) for tool, held in theirs.items()}
         needed = dict.fromkeys(walks.values()) or {(recipe, len(self.rows)): None}
@@ -131,7 +131,7 @@ class Bout:
         return Round(theirs, ours, reasons, walks)
 
     def _peers(self, recipe: str) -> tuple[dict[str, Measured], list[str]]:
-        """Every peer's run, the later ones on no more rows than the one before finished; and who is missing why."""
+        """Run every peer on no more rows than the one before finished; return the runs and why any is missing."""
         runs: dict[str, Measured] = {}
         reasons = []
         rows = self.rows
@@ -156,7 +156,7 @@ class Bout:
         return own.run(self.spec, rows, name, self.folder, **same, precision=precision)
 
     def _floor(self, texts: Sequence[str], precision: str) -> Floor:
-        """In the precision of ours."""
+        """Time plain forward passes over the texts, in the precision of our side."""
         restore = in_threads(self.terms.threads)
         try:
             victim = self.victim if precision == "fp32" else own.victim(self.spec, precision)
@@ -166,12 +166,12 @@ class Bout:
 
 
 def peers_name(recipe: str) -> str:
-    """What the peers call a recipe, without what is said of the wrapper or of our side."""
+    """Return the peers' name of a recipe, without the suffixes for the wrapper and for our defaults."""
     return recipe.removesuffix(STOCK).removesuffix(own.DEFAULTS)
 
 
 def walk_beside(recipe: str, tool: str) -> str:
-    """Our recipe as that peer walks it, unless our defaults are asked for or it walks as the other peer does."""
+    """Return our recipe's name, with the suffix for OpenAttack's variant if TextAttack has the recipe too."""
     name = peers_name(recipe)
     if own.DEFAULTS in recipe or tool != OPENATTACK or find(TEXTATTACK, name) is None:
         return recipe
@@ -179,7 +179,7 @@ def walk_beside(recipe: str, tool: str) -> str:
 
 
 def correct_rows(victim: Victim, data: str, n: int) -> tuple[Row, ...]:
-    """The first `n` texts of the test split, in the order of a sample, that the victim gets right."""
+    """Return the first `n` texts of the test split, in the order of a sample, that the victim gets right."""
     from malaprop.data import load
 
     def found() -> Iterator[Row]:

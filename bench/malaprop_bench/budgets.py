@@ -1,4 +1,4 @@
-"""Attacks that see labels alone beside one that sees scores, by query budget: measured, as a table and as a picture.
+"""Compare attacks that see labels alone with one that sees scores, by query budget: measurement, table and picture.
 
 python -m malaprop_bench.budgets measure docs/measured/labels-alone.json --victim LSTM-W-GloVe-1 --n 100
 python -m malaprop_bench.budgets draw docs/measured/labels-alone.json docs/labels-alone.svg
@@ -49,9 +49,9 @@ class BudgetCell:
 def measure(
     victim: str, *, n: int, data: str = "mr", budgets: Sequence[int] = BUDGETS, recipes: Sequence[str] = RECIPES
 ) -> list[BudgetCell]:
-    """Every recipe with every budget, on the same texts and with the same replacements: WordNet's.
+    """Run every recipe with every budget, on the same texts and with the same replacements: WordNet's.
 
-    The victim's answers are kept meanwhile: with a smaller budget an attack asks what it asks with a larger one.
+    The victim's answers are kept meanwhile: a smaller budget repeats queries of a larger one.
     """
     from tempfile import TemporaryDirectory
 
@@ -83,24 +83,24 @@ def measure(
 
 
 def read(path: Path) -> list[BudgetCell]:
-    """The cells of a file that `measure` wrote."""
+    """Return the cells of a file that `measure` wrote."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["cells"] if path.exists() else []
         return [BudgetCell(**{f.name: row[f.name] for f in fields(BudgetCell)}) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path} holds no measured budgets: {error!r}; write it with: measure") from None
+        raise RecordError(f"{path} does not hold measured budgets: {error!r}; write it with: measure") from None
 
 
 def write(path: Path, cells: Sequence[BudgetCell]) -> None:
-    """All cells in order, the last of each victim, recipe and budget."""
+    """Write the cells in order, the last of each victim, recipe and budget."""
     kept = {cell.key: cell for cell in cells}
     path.write_text(json.dumps({"cells": [asdict(kept[key]) for key in sorted(kept)]}, indent=1) + "\n", "utf-8")
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each victim and recipe: what it broke of the texts answered correctly, by budget.
+    """Return a row for each victim and recipe: the share of correctly answered texts that it broke, by budget.
 
-    Words changed and queries are those of 1,000 queries.
+    Words changed and queries are of the runs with a budget of 1,000 queries.
     """
     lines: dict[tuple[str, str], dict[int, BudgetCell]] = {}
     for row in held["cells"]:
@@ -115,7 +115,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def gap_lines(held: Mapping[str, Any]) -> list[str]:
-    """For each victim how far the best recipe that sees labels alone is behind the one that sees scores."""
+    """Return a line for each victim: how far recipes that see labels alone are behind the one that sees scores."""
     out = []
     cells = [BudgetCell(**row) for row in held["cells"] if row["budget"] == 1000]
     for victim in dict.fromkeys(cell.victim for cell in cells):
@@ -133,7 +133,7 @@ def gap_lines(held: Mapping[str, Any]) -> list[str]:
 
 
 def draw(cells: Sequence[BudgetCell]) -> str:
-    """Accuracy under attack against the query budget, a panel a victim and a line a recipe, as SVG."""
+    """Draw accuracy under attack against the query budget as SVG, a panel for each victim, a line for each recipe."""
     victims = list(dict.fromkeys(cell.victim for cell in cells))
     panels = [
         f'<g transform="translate({i * _WIDE} 0)">{_panel(victim, [c for c in cells if c.victim == victim])}</g>'

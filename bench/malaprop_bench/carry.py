@@ -1,7 +1,7 @@
-"""A model's folder cut in pieces for a machine that takes small files alone, and joined there.
+"""Cut a model folder into pieces for a machine that accepts only small files, and join them there.
 
 python -m malaprop_bench.carry cut FOLDER PIECES     weights in half precision, in files of at most 56 MB
-python -m malaprop_bench.carry join PIECES FOLDER    the folder again
+python -m malaprop_bench.carry join PIECES FOLDER    write the folder again
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ENDING = ".piece"
 
 
 def cut(folder: Path, pieces: Path, size: int = SIZE) -> list[Path]:
-    """Writes every file of the folder as numbered pieces, safetensors in half precision, and gives their paths."""
+    """Write every file of the folder as numbered pieces, safetensors in half precision; return their paths."""
     if not (folder / "config.json").is_file():
         raise SettingError(f"{folder} is no model folder: it holds no config.json")
     pieces.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def cut(folder: Path, pieces: Path, size: int = SIZE) -> list[Path]:
 
 
 def join(pieces: Path, folder: Path) -> list[Path]:
-    """Puts the pieces together and compares each file with its hash."""
+    """Join the pieces and compare each file with its hash; return the paths of the files."""
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in sorted(pieces.glob(f"*{_ENDING}")):
         name, mark, _ = path.name.removesuffix(_ENDING).rsplit(".", 2)

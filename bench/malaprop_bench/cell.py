@@ -1,4 +1,4 @@
-"""Cell: one recipe on one victim, ours beside each peer's, and the ratios between them."""
+"""The measurement of one recipe on one victim: our run, each peer's run, and the ratios between them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def encoder(victim: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many of the rows ended alike: with the same status, the same text, the same number of queries."""
+    """How many rows ended alike on both sides: with the same status, the same text, the same number of queries."""
 
     rows: int
     statuses: int
@@ -57,8 +57,8 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """Both sides on the same rows. With several runs of each, `ratios` has all and the middle one stands here: of
-    processor times, where all runs tell them, as other work on the machine changes these less."""
+    """Both sides on the same rows. With several runs of each, `ratios` has all and the middle run is kept, by
+    processor times, if all runs have them, as other work on the machine changes these less."""
 
     ours: Measured
     theirs: Measured
@@ -74,7 +74,7 @@ class Duel:
 
     @property
     def faster(self) -> float:
-        """Their wall time over ours."""
+        """Return their wall time over ours."""
         return self.theirs.wall_s / self.ours.wall_s
 
     def to_dict(self, rows: Sequence[Row], ours: str = "") -> dict[str, Any]:
@@ -94,9 +94,9 @@ class Duel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """`duels` by the peer's name; the first decides which rows `ours` and the floor are of. `reasons`: what is missing.
+    """One recipe on one victim. The first of `duels` decides the rows of `ours` and the floor; `reasons` explain gaps.
 
-    `floor_of` says whose distinct texts the floor is of.
+    `duels` go by the peer's name; `floor_of` names the side whose distinct texts the floor is of.
     """
 
     recipe: str
@@ -112,7 +112,7 @@ class Cell:
 
     @property
     def faster(self) -> float | None:
-        """TextAttack's wall time over ours, for the same rows."""
+        """Return TextAttack's wall time over ours, for the same rows."""
         return next((duel.faster for tool, duel in self.duels if tool == "TextAttack"), None)
 
     @property
@@ -121,20 +121,20 @@ class Cell:
 
     @property
     def of_floor(self) -> float | None:
-        """Our wall time over that of plain forward passes; below one where variants are scored incrementally."""
+        """Return our wall time over that of plain forward passes; incremental scorers can bring it below 1."""
         if self.ours is None or self.floor is None or not self.floor.seconds:
             return None
         return self.ours.wall_s / self.floor.seconds
 
     @property
     def processor_of_floor(self) -> float | None:
-        """The same of processor times."""
+        """Return our processor time over that of plain forward passes."""
         if self.ours is None or self.floor is None or not self.floor.processor_s:
             return None
         return self.ours.processor_s / self.floor.processor_s
 
     def _walked(self, tool: str) -> str:
-        """The recipe of the library that was run beside a peer's."""
+        """Return the name of our recipe that ran beside a peer's."""
         found = find(tool, self.recipe.partition(" (")[0])
         return "" if found is None else found.recipe if "our defaults" in self.recipe else found.ours
 
@@ -176,5 +176,5 @@ def side(held: Measured, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def three(value: float | None) -> float | None:
-    """Three digits that count: no more can be read off a shared machine."""
+    """Round to three significant digits: a measurement on a shared machine has no more."""
     return None if value is None else float(f"{value:.3g}")

@@ -29,12 +29,12 @@ _LINE = 20  # height of a line of the key
 
 
 def read(path: Path) -> list[tuple[str, CertifiedRecord]]:
-    """The records of a file that `add` wrote, each with what was certified on which machine."""
+    """Return the records of a file that `add` wrote, each with the model and machine it is about."""
     try:
         held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runs": []}
         return _records(held)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path} holds no certificates: {error!r}; write it with: add") from None
+        raise RecordError(f"{path} does not hold certificates: {error!r}; write it with: add") from None
 
 
 def _records(held: Mapping[str, Any]) -> list[tuple[str, CertifiedRecord]]:
@@ -42,7 +42,7 @@ def _records(held: Mapping[str, Any]) -> list[tuple[str, CertifiedRecord]]:
 
 
 def add(path: Path, folders: Sequence[Path], about: str) -> None:
-    """The records of these folders behind those of the file; the last of each model, data, defence and attack stays."""
+    """Add the records of these folders to the file; the last of each model, data, defence and attack stays."""
     found = read(path)
     for folder in folders:
         record = CertifiedRecord.read(folder)
@@ -55,7 +55,7 @@ def add(path: Path, folders: Sequence[Path], about: str) -> None:
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """Certified accuracy: a line a record that was not attacked."""
+    """Return a row of certified accuracies for each record without an attack."""
     out = []
     for about, one in _records(held):
         if one.top is None:
@@ -66,7 +66,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def held_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """Lower beside upper bound, and what attacked and changed texts say: a line a number of words."""
+    """Return a row for each number of words: both bounds, and counts of attacked and randomly changed texts."""
     out = []
     for about, one in _records(held):
         if one.top is None and one.challenge is None:
@@ -84,7 +84,7 @@ def held_rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def draw(found: Sequence[tuple[str, CertifiedRecord]]) -> str:
-    """The curves of the records that were attacked, of all where none was, as SVG that stands alone."""
+    """Draw the curves of the attacked records as an SVG file, of all records if none was attacked."""
     some = [(about, one) for about, one in found if one.top is not None] or list(found)
     named = [(f"{about}, {one.data}, {name}", rates) for about, one in some for name, rates in curves(one)]
     picture = str(chart("Certified accuracy and accuracy under attack against changed words", "Accuracy", named))

@@ -1,4 +1,4 @@
-"""Child processes: each measurement runs in a Python of its own, with the threads set from its first moment."""
+"""Run each measurement in a Python process of its own, with the number of threads set from its start."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ GRACE = 600  # seconds for imports, a cold disk, and the example that was begun 
 
 
 class BenchError(MalapropError):
-    """One side of a comparison did not come to an end."""
+    """One side of a comparison failed or took too long."""
 
 
 def environment(threads: int, more: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment with the thread count of every library set, and hash seeds fixed."""
+    """Return this process's environment with the thread count of every library set, and a fixed hash seed."""
     count = str(threads)
     limits = {f"{name}_NUM_THREADS": count for name in ("OMP", "MKL", "OPENBLAS")}
     return {**os.environ, **limits, "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false", **more}
 
 
 def import_folder(folder: Path) -> Path:
-    """A folder for PYTHONPATH that holds both packages and nothing else of the environment they are installed in."""
+    """Return a folder for PYTHONPATH that holds both packages and nothing else of their environment."""
     folder.mkdir(parents=True, exist_ok=True)
     for package in (Path(malaprop.__file__).parent, Path(__file__).parent):
         link = folder / package.name
@@ -35,7 +35,7 @@ def import_folder(folder: Path) -> Path:
 
 
 def run(command: Sequence[str | os.PathLike[str]], env: Mapping[str, str], *, seconds: float, what: str) -> None:
-    """Runs to the end; raises with the last line of what it said when it fails or takes too long."""
+    """Run a command to its end; raise with its last line of output if it fails or takes too long."""
     try:
         done = subprocess.run(  # noqa: S603 - our own script, in the Python that the user named
             [os.fspath(part) for part in command],

@@ -1,4 +1,4 @@
-"""malaprop bench: the speed tables, peers side by side where installed."""
+"""The command malaprop bench: measure speed, beside the peers that are installed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class BenchCommand:
 
     @property
     def recipe(self) -> str:
-        """The one recipe of --throughput."""
+        """Return the recipe of --throughput; raise if --attack names several."""
         found = self.attack or (RECIPE,)
         if len(found) > 1:
             raise SettingError(f"--throughput takes one --attack, got {len(found)}: {', '.join(found)}")
@@ -112,7 +112,7 @@ class BenchCommand:
 
 
 def measure_speed(asked: BenchCommand) -> None:
-    """Does what the options name: a page, throughput, scorers or the comparison with peers."""
+    """Fill a page, or measure throughput, scorers or the comparison with peers, as the options choose."""
     asked.check()
     out, json, quiet = asked.out, asked.json, asked.quiet
     if asked.fill is not None:
@@ -140,7 +140,7 @@ def measure_speed(asked: BenchCommand) -> None:
 
 
 def _compare(asked: BenchCommand) -> None:
-    """Our attacks beside those of the peers."""
+    """Compare our attacks with those of the peers."""
     from malaprop_bench import compare
     from malaprop_bench.bout import Terms
 
@@ -160,7 +160,7 @@ def _compare(asked: BenchCommand) -> None:
 
 
 def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bool, quiet: bool) -> None:
-    """One victim, or several one after the other: each is shown and written when it is done, and none ends the rest."""
+    """Measure victims one after the other; show and write each at once, and go on with the others if one fails."""
     from dataclasses import replace
 
     from malaprop.core.errors import VictimError, plain
@@ -190,7 +190,7 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
 
 
 def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool, *, last: bool = False) -> None:
-    """The table, or its last line alone where the others have been shown."""
+    """Print the table, or only its last line if the others have been printed."""
     from malaprop_bench.table import lines
 
     for line in lines(head, rows)[-1 if last else 0 :]:
@@ -198,7 +198,7 @@ def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool, *, last: bo
 
 
 def _kept(out: Path | None, name: str, held: dict[str, Any], json: bool) -> None:
-    """One more line of out/NAME.jsonl, where a folder was named, and the last line for machines."""
+    """Append a line to out/NAME.jsonl if there is a folder, and print the JSON line."""
     if out is not None:
         from malaprop_bench.page import append
 

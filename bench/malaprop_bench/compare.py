@@ -1,4 +1,4 @@
-"""The whole comparison: ours and the peers back to back, cell by cell, written as a table, a picture and JSON."""
+"""Run the whole comparison, our side and the peers back to back, cell by cell; write a table, a picture and JSON."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def bench(
     resume: bool = False,
     say: Say | None = None,
 ) -> dict[str, Any]:
-    """Runs every cell of the plan and writes bench.json, bench.md and bench.svg to `out` after each.
+    """Run every cell of the plan and write bench.json, bench.md and bench.svg to `out` after each.
 
     A recipe may carry the suffix ` (stock wrapper)`: TextAttack then uses its own Hugging Face wrapper, on victims that
-    have one; or ` (our defaults)`: ours is then run with its own defaults, not in the peer's variant. `given` names
-    peers' Pythons; others are looked for in the working folder. Without any, our side alone is run. A side that fails
-    leaves its reason; the rest goes on. With `resume`, cells that an earlier run in `out` ended on the same terms are
-    kept.
+    have one; or ` (our defaults)`: our side then runs with its own defaults, not in the peer's variant. `given` names
+    peers' Pythons; others are looked for in the working folder. Without any, our side runs alone. A side that fails is
+    missing from its cell, which holds the reason. With `resume`, cells that an earlier run in `out` completed with the
+    same settings are kept.
     """
     terms, tell = terms or Terms(), say or _to_stderr
     for recipe, _ in plan:
@@ -69,7 +69,7 @@ def bench(
 def _cells(
     name: str, recipes: Sequence[str], peers: Sequence[Peer], folder: Path, out: Path, terms: Terms
 ) -> Iterator[Cell]:
-    """Of one victim: all recipes from one start of each tool, or one after the other, side by side."""
+    """Yield the cells of one victim: all recipes from one start of each tool, or each recipe with fresh processes."""
     if terms.together:
         yield from Roll.of(name, peers, out / "held", terms).cells(recipes)
         return
@@ -81,9 +81,9 @@ def _cells(
 def plan(
     *, victims: Sequence[str] | None = None, recipes: Sequence[str] | None = None, only: Sequence[str] = ()
 ) -> tuple[Pair, ...]:
-    """The cells asked for: `only` lists them as recipe,victim; else all recipes on all victims, where either is given.
+    """Return the chosen cells: `only` lists them as recipe,victim; else all recipes on all victims, if either is given.
 
-    Nothing given: the cells for which there are goals.
+    Without any choice, return the cells for which there are goals.
     """
     if not only and victims is None and recipes is None:
         return PLAN
@@ -93,12 +93,12 @@ def plan(
     pairs = [tuple(part.strip() for part in cell.split(",")) for cell in only]
     for cell, pair in zip(only, pairs, strict=True):
         if len(pair) != 2 or not all(pair):
-            raise SettingError(f"--only wants recipe,victim, as pwws,CNN-W-GloVe-1, got {cell!r}")
+            raise SettingError(f"--only expects recipe,victim, as pwws,CNN-W-GloVe-1, got {cell!r}")
     return tuple((pair[0], pair[1]) for pair in pairs)
 
 
 def found_peers(given: Mapping[str, Path | None], tell: Say) -> dict[str, Path]:
-    """The peers' Pythons, given or in the working folder; a link is kept, for it tells Python where it belongs."""
+    """Return the peers' Pythons, given or in the working folder; links stay, for Python finds its packages by them."""
     out = {}
     for tool in TOOLS.values():
         named = given.get(tool.name)
@@ -117,7 +117,7 @@ def found_peers(given: Mapping[str, Path | None], tell: Say) -> dict[str, Path]:
 
 
 def silent(line: str) -> None:
-    """Says nothing."""
+    """Ignore a note."""
 
 
 def _to_stderr(line: str) -> None:
@@ -125,7 +125,7 @@ def _to_stderr(line: str) -> None:
 
 
 class _Table:
-    """The cells so far, on disk after each one."""
+    """The cells measured so far, written to disk after each one."""
 
     def __init__(self, out: Path, about: dict[str, Any], resume: bool) -> None:
         self.out, self.about = out, about
@@ -142,7 +142,7 @@ class _Table:
         cells: list[dict[str, Any]] = held.pop("cells", [])
         if odd := [name for name, value in self.about["terms"].items() if held.get("terms", {}).get(name) != value]:
             raise SettingError(
-                f"{self.out} holds a bench on other terms ({', '.join(odd)}); name another --out, or leave --resume out"
+                f"{self.out} holds a bench with other settings ({', '.join(odd)}); name another --out or omit --resume"
             )
         return [cell for cell in cells if not cell["reasons"]]
 
@@ -152,7 +152,7 @@ class _Table:
     def add(self, cell: Cell) -> str:
         self.cells.append(cell.to_dict())
         self.write()
-        return told(cell)
+        return cell_line(cell)
 
     def write(self) -> dict[str, Any]:
         summary = {**self.about, "cells": self.cells}
@@ -165,8 +165,8 @@ class _Table:
         return summary
 
 
-def told(cell: Cell) -> str:
-    """One line on the terminal."""
+def cell_line(cell: Cell) -> str:
+    """Return the line that the terminal shows for a cell."""
     start = f"{cell.recipe} on {cell.victim} ({cell.precision}), {len(cell.rows)} texts:"
     if cell.ours is None:
         return f"{start} {'; '.join(cell.reasons)}"

@@ -1,4 +1,4 @@
-"""What a campaign costs: measured speeds in a JSON file, extrapolated to as many texts as one likes.
+"""Estimate the cost of a campaign: measured speeds in a JSON file, extrapolated to any number of texts.
 
 python -m malaprop_bench.cost measure docs/measured/cost.json --victim CNN-W-GloVe-1 --recipe pwws --machine "one core"
 python -m malaprop_bench.cost table docs/measured/cost.json --texts 10000000
@@ -16,12 +16,12 @@ from typing import Any
 
 from malaprop.core.errors import RecordError
 
-_WARM = 8  # texts attacked beforehand: what is loaded or compiled once is no part of a long campaign
+_WARM = 8  # texts attacked beforehand, so that loading and compiling, which happen once, are not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One run. On a processor `seconds` are of one core's own time, on a GPU of the clock on the wall."""
+    """One measured run. `seconds` are processor time of one core, or wall time on a GPU."""
 
     machine: str
     victim: str
@@ -33,11 +33,11 @@ class Measured:
 
     @property
     def rate(self) -> float:
-        """Texts a second."""
+        """Return the texts attacked in a second."""
         return self.texts / self.seconds
 
     def hours(self, texts: int) -> float:
-        """Of one such machine; time grows with the number of texts, as examples do not share work."""
+        """Return the hours of one such machine for so many texts; time is linear, as examples do not share work."""
         return texts / self.rate / 3600
 
     @property
@@ -46,7 +46,7 @@ class Measured:
 
 
 def measure(victim: str, recipe: str, *, machine: str, data: str = "mr", n: int = 100, device: str = "cpu") -> Measured:
-    """Attacks `n` texts in this process, on one core or one GPU."""
+    """Attack `n` texts in this process, on one core or one GPU; return the measured run."""
     import torch
 
     from malaprop.data.base import load
@@ -80,23 +80,23 @@ def measure(victim: str, recipe: str, *, machine: str, data: str = "mr", n: int 
 
 
 def read(path: Path) -> list[Measured]:
-    """The rows of a file that `measure` wrote."""
+    """Return the rows of a file that `measure` wrote."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         return [Measured(**{f.name: row[f.name] for f in fields(Measured)}) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path} holds no measured runs: {error!r}; write it with: measure") from None
+        raise RecordError(f"{path} does not hold measured runs: {error!r}; write it with: measure") from None
 
 
 def write(path: Path, rows: Iterable[Measured]) -> None:
-    """Rows sorted, the last of each machine, victim, recipe and dataset."""
+    """Write the rows in order, the last of each machine, victim, recipe and dataset."""
     kept = {row.key: row for row in rows}
     whole = [asdict(kept[key]) for key in sorted(kept)]
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
 def table(rows: Sequence[Measured], texts: int, prices: Mapping[str, float] | None = None) -> str:
-    """A Markdown table; `prices` are of one hour of each machine, in whatever currency."""
+    """Return a Markdown table; `prices` are of one hour of each machine, in any currency."""
     priced = prices or {}
     head = [
         "machine",
@@ -120,16 +120,16 @@ def table(rows: Sequence[Measured], texts: int, prices: Mapping[str, float] | No
 
 
 def put(page: str, made: str) -> str:
-    """A page with the table in the place it marks for it."""
+    """Return a page with the table between its marks."""
     before, opens, rest = page.partition("<!-- cost -->\n")
     _, closes, after = rest.partition("<!-- /cost -->")
     if not opens or not closes:
-        raise RecordError("the page has no place for the table: it wants the lines <!-- cost --> and <!-- /cost -->")
+        raise RecordError("the page has no place for the table: add the lines <!-- cost --> and <!-- /cost -->")
     return f"{before}{opens}\n{made}\n{closes}{after}"
 
 
 def _short(number: float) -> str:
-    """Two digits that count, for that is all such figures bear."""
+    """Format with two significant digits: such estimates have no more."""
     return f"{number:.2g}" if number < 10 else f"{float(f'{number:.2g}'):,.0f}"
 
 

@@ -1,4 +1,4 @@
-"""The table that says what the best defence of a transformer leaves, from the records of the leaderboard."""
+"""The table of the best defence of each transformer, from the records of the leaderboard."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SETTING = re.compile(r":\w+=[^:()]+")
 
 
 def table_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A column for each model and data: the test whose best defence leaves most; all figures are of its texts.
+    """Return a column for each model and dataset: the test whose best defence has the highest accuracy under attack.
 
-    Where the plain model alone was tested there is no defence to name, and no column.
+    All figures of a column are of that test's texts. A model that was tested without a defence has no column.
     """
     known = [decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records]
     columns: list[Sequence[str]] = [ROWS]

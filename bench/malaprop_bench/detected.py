@@ -1,4 +1,4 @@
-"""The tables of detectors, from the `--json` lines of `malaprop detect score` and of attacks on detectors."""
+"""Tables of detectors, from the `--json` lines of `malaprop detect score` and of attacks on detectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVADED = ("victim", "texts", "detector", "attack", "right without attack", "righ
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each detector and run."""
+    """Return a row for each detector and run."""
     return [
         [
             one["victim"], one["texts"], f"`{one['method']}`", run["recipe"], run["goal"],
@@ -25,7 +25,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def evaded_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each attack that sees the detector; the last column is one that attacks the model alone."""
+    """Return a row for each attack that sees the detector; the last column is of an attack on the model alone."""
     return [
         [
             one["victim"], one["texts"], f"`{one['method']}`", one["recipe"], _rate(one["clean"]),

@@ -1,4 +1,4 @@
-"""`strongest` beside single recipes: `python -m malaprop_bench.ensembled OUT FOLDER...` keeps the figures of audits."""
+"""Compare `strongest` with single recipes: `python -m malaprop_bench.ensembled OUT FOLDER...` reads audits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEAD = (
 
 
 def keep(folders: Iterable[Path]) -> dict[str, Any]:
-    """For each victim and its data what every recipe broke and asked, from the runs below these folders."""
+    """Return the texts broken and queries of every recipe, by victim and dataset, from the runs below these folders."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for folder in find_runs(list(folders)):
         run, found = Run.read(folder), outcomes_of(folder)
@@ -56,13 +56,13 @@ def _figures(found: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def best_single(recipes: Mapping[str, Mapping[str, Any]]) -> str:
-    """The recipe that breaks most; of several the one that asks least."""
+    """Return the recipe that breaks most texts; among equal ones that with the fewest queries."""
     single = [name for name in recipes if name != ALL and recipes[name]["texts"] == recipes[ALL]["texts"]]
     return min(single, key=lambda name: (-recipes[name]["broken"], recipes[name]["queries"]))
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each victim and its data."""
+    """Return a row for each victim and dataset."""
     out = []
     for cell in held["cells"]:
         recipes = cell["recipes"]

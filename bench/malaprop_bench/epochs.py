@@ -1,6 +1,6 @@
-"""What an epoch of each hardening costs beside plain training: a few steps of each are timed, on the same batches.
+"""Compare the cost of an epoch of each hardening with plain training: a few steps of each, on the same batches.
 
-They are those of a second pass, as in every epoch but the first, in which `swaps` looks up the synonyms of each text.
+The steps are of a second pass over the texts: only in the first one `swaps` looks up the synonyms of each text.
 
 python -m malaprop_bench.epochs docs/measured/epochs.json --model LSTM-W-GloVe-1 --machine "one core"
 
@@ -42,7 +42,7 @@ BAR = 3.0  # the most that a2t, ascc and flooding are to cost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedTraining:
-    """A step of one method, on a processor in its own time and on a GPU on the clock; `plain` is a plain step."""
+    """The time of a training step of one method, and of a plain step: processor time, or wall time on a GPU."""
 
     machine: str
     model: str
@@ -61,7 +61,7 @@ class TimedTraining:
 def measure(
     model: str, methods: Sequence[str], *, machine: str, data: str = "mr", device: str = "cpu", steps: int = 20
 ) -> list[TimedTraining]:
-    """Plain training first and last, of which the quicker counts, and the methods between."""
+    """Time plain training first and last, of which the quicker counts, and the methods between."""
     import torch
 
     from malaprop.core.errors import MalapropError
@@ -92,20 +92,20 @@ def measure(
 
 
 def read(path: Path) -> list[TimedTraining]:
-    """The rows of a file that was written here."""
+    """Return the rows of a file that `write` wrote; none if there is no file."""
     return (
         [TimedTraining(**row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]] if path.exists() else []
     )
 
 
 def write(path: Path, rows: Sequence[TimedTraining]) -> None:
-    """The last of each machine, model and method."""
+    """Write the last row of each machine, model and method."""
     kept = {(row.machine, row.model, row.method): row for row in rows}
     path.write_text(json.dumps({"rows": [asdict(row) for row in kept.values()]}, indent=1) + "\n", encoding="utf-8")
 
 
 def table_lines(held: Mapping[str, Any]) -> list[str]:
-    """A row a method, a column a machine and model: time over plain training's, whose step is in the head."""
+    """Return a row for each method, a column for each machine and model: time over the plain step's in the head."""
     rows = [TimedTraining(**row) for row in held["rows"]]
     places = {(row.machine, row.model): row for row in rows if row.method == PLAIN}
     ratios = {(row.machine, row.model, row.method): row.ratio for row in rows}

@@ -1,4 +1,4 @@
-"""What is left when an attack sees the detector: rows of docs/measured/detect.json, from a finished test of defences.
+"""Accuracy under attacks that see the detector: rows of docs/measured/detect.json, from a finished test of defences.
 
 malaprop study defences --victim V --defence detect:FOLDER --attack pwws,textfooler --n 100 --out DIR
 python -m malaprop_bench.evaded docs/measured/detect.json DIR --victim LSTM-W-GloVe-1 --texts mr --method cloze
@@ -22,7 +22,7 @@ _KEY = ("victim", "texts", "method", "recipe")
 
 
 def read_rows(folder: Path, about: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each attack of the study, whose one defence is the detector."""
+    """Return a row for each attack of the study, whose one defence is the detector."""
     record = DefencesRecord.read(folder)
     if record is None:
         raise RecordError(f"{folder} holds no finished test of defences")
@@ -49,7 +49,7 @@ def _find(record: DefencesRecord, *, detector: bool) -> Any:
 
 
 def count_rejected(folder: Path) -> int:
-    """Texts that the detector rejects as they are, by what the first attack began with."""
+    """Return how many texts the detector rejects before an attack, from the outcomes of the first attack."""
     for file in sorted(folder.glob("*/clean.json")):
         label = find_rejected(json.loads(file.read_text(encoding="utf-8"))["seen"]["label_names"])
         runs = sorted(file.parent.glob("*/outcomes.jsonl"))
@@ -64,7 +64,7 @@ def _two(rate: Any) -> dict[str, int]:
 
 
 def put(held: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The record with these rows, in the place of those that they renew."""
+    """Return the record with these rows, which replace those of the same victim, texts, detector and attack."""
     fresh = {tuple(row[name] for name in _KEY): row for row in rows}
     kept = [fresh.pop(tuple(row[name] for name in _KEY), row) for row in held["evaded"]]
     return {**held, "evaded": [*kept, *fresh.values()]}

@@ -1,4 +1,4 @@
-"""Our word vectors in the folder that TextAttack reads its own from, so that all tools draw the same candidates."""
+"""Write our word vectors to the folder where TextAttack reads its own: all tools propose the same candidates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ INSTALLED = "post_install_check_3"
 
 
 def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.integer], cache: Path) -> Path:
-    """Writes vectors [word, dim] and neighbours [word, k], nearest first, below the peer's cache folder.
+    """Write vectors [word, dim] and neighbours [word, k], nearest first, below the peer's cache folder.
 
     The peer expects each word as its own first neighbour, and reads the word list and two empty stores of distances as
-    pickles. They are written for it alone; nothing here reads one. A neighbour that is no word (a comma, a bracket)
-    gives way to the word itself, which is no candidate: the peer's genetic search breaks on it.
+    pickles. They are written for it alone; nothing here reads one. A neighbour that is not a word (a comma, a bracket)
+    is replaced by the word itself, which is never a candidate: the peer's genetic search fails on it.
     """
     if len(matrix) != len(words) or len(near) != len(words):
         raise DataError(
@@ -49,6 +49,6 @@ def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.
 
 
 def mark_installed(cache: Path) -> None:
-    """Keeps the peer from its post-install downloads."""
+    """Mark the cache as complete, so that the peer does not start its post-install downloads."""
     cache.mkdir(parents=True, exist_ok=True)
     (cache / INSTALLED).touch()

@@ -20,7 +20,7 @@ HEAD = (
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each victim, set of texts and recipe; PWWS is what the others are compared with."""
+    """Return a row for each victim, set of texts and recipe; the others are compared with PWWS."""
     base = {(run["victim"], run["data"]): run["queries"]["asked"]["median"] for run in held["runs"] if _is_base(run)}
     return [
         [

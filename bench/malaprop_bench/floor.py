@@ -1,4 +1,4 @@
-"""The floor: how long the victim's plain forward passes over a list of texts take, with nothing around them."""
+"""Measure the floor: the time of the victim's plain forward passes over a list of texts, with nothing around them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pass = Callable[[], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """Seconds for all distinct texts, at the best batch size; `measured` of them were timed, the rest follows from it.
+    """Seconds for all distinct texts at the best batch size, extrapolated from `measured` of them.
 
     `tokens` says that the texts lay ready as tokens; otherwise the victim reads strings, and cutting them is inside.
     `processor_s` is the least processor time of the passes at that size, for all texts.
@@ -44,10 +44,10 @@ def floor(
     repeats: int = 3,
     forward: Forward | None = None,
 ) -> Floor:
-    """The best of `repeats` passes at each batch size, over texts sorted by length.
+    """Return the quickest of `repeats` passes at each batch size, over texts sorted by length.
 
-    Where a pass would take longer than `seconds`, an even sample stands for all: it keeps the profile of lengths.
-    `forward` stands in for the victim's own, where it is wanted in another precision; sizes that do not fit in the
+    If a pass takes longer than `seconds`, an even sample stands for all: it keeps the distribution of lengths.
+    `forward` replaces the victim's own, for another precision; sizes that do not fit in the
     device's memory are left out.
     """
     distinct = sorted(set(texts), key=lambda text: (len(text), text))
@@ -73,7 +73,7 @@ def floor(
 
 
 def _best(one_pass: Pass, repeats: int) -> tuple[float, float]:
-    """The shortest of some passes, and the least processor time; without end where the device has no room for them."""
+    """Return the shortest wall time and processor time of some passes; infinity if the device lacks the memory."""
     try:
         times = [_time(one_pass) for _ in range(repeats)]
     except RuntimeError as error:
@@ -93,7 +93,7 @@ def _sample(texts: list[str], victim: Victim, seconds: float, forward: Forward |
 
 
 def _passes(victim: Victim, texts: Sequence[str], size: int, forward: Forward | None) -> tuple[Pass, bool]:
-    """A function that passes the texts once, and whether they lie ready as tokens."""
+    """Return a function that passes the texts through the victim once, and whether they are tokenized beforehand."""
     from malaprop.models.victims.tokens import TokenVictim
 
     if isinstance(victim, TokenVictim):
@@ -127,14 +127,14 @@ def _token_pass(victim: TokenVictim, texts: Sequence[str], size: int, forward: F
 
 
 def _time(work: Pass) -> tuple[float, float]:
-    """Wall and processor seconds."""
+    """Return the wall and processor seconds of a call."""
     began, spent = perf_counter(), process_time()
     work()
     return perf_counter() - began, process_time() - spent
 
 
 def in_threads(threads: int) -> Callable[[], None]:
-    """Sets torch's threads, and gives what sets them back."""
+    """Set the number of torch's threads; return a function that restores it."""
     import torch
 
     before = torch.get_num_threads()

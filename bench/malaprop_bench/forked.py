@@ -1,7 +1,7 @@
-"""Several recipes from one start: libraries and victim are loaded once, and each recipe runs in a fork of that process.
+"""Run several recipes from one start: libraries and victim are loaded once, each recipe runs in a fork of that process.
 
-So nothing is remembered from one recipe to the next, one that breaks costs the others nothing, and what is on disk is
-done.
+So caches of one recipe do not serve the next, a recipe that fails does not stop the others, and files on disk are
+complete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REASON = ".reason"  # of a recipe that did not come to its end
 
 
 def run_each(recipes: Sequence[str], out: Path, attack: Callable[[str, Path], None], *, seconds: float) -> None:
-    """`attack` is given a recipe and the file to write; `out` gets RECIPE.json for each, or RECIPE.reason."""
+    """Call `attack` with each recipe and its file; `out` gets RECIPE.json, or RECIPE.reason after a failure."""
     out.mkdir(parents=True, exist_ok=True)
     for recipe in recipes:
         reason = out / f"{recipe}{REASON}"
@@ -35,7 +35,7 @@ def run_each(recipes: Sequence[str], out: Path, attack: Callable[[str, Path], No
 
 
 def _attack_and_leave(recipe: str, out: Path, attack: Callable[[str, Path], None], reason: Path) -> None:
-    """What the fork does: it never comes back."""
+    """Attack in the fork and end its process."""
     try:
         part = out / f"{recipe}.part"
         attack(recipe, part)
@@ -48,7 +48,7 @@ def _attack_and_leave(recipe: str, out: Path, attack: Callable[[str, Path], None
 
 
 def _wait(child: int, seconds: float) -> bool:
-    """Whether the child ended in time."""
+    """Wait for the child; return whether it ended in time."""
     end = time.monotonic() + seconds
     while not os.waitpid(child, os.WNOHANG)[0]:
         if time.monotonic() > end:

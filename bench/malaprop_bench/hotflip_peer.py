@@ -1,4 +1,4 @@
-"""Our hotflip-word beside TextAttack's HotFlip on TextAttack's own LSTM, same weights, same texts, same vectors.
+"""Compare our hotflip-word with TextAttack's HotFlip on TextAttack's LSTM, with the same weights, texts and vectors.
 
 python -m malaprop_bench.hotflip_peer [--n 100] [--python .venv-peers/bin/python]
 """
@@ -22,7 +22,7 @@ from malaprop_bench import child, peer, peer_lstm
 
 
 def words_and_vectors(texts: Sequence[str], most: int = 20_000) -> tuple[list[str], Any]:
-    """GloVe's most frequent words, and those of the texts that it has."""
+    """Return GloVe's most frequent words and those of the texts that it has, with their vectors."""
     import torch
 
     from malaprop.assets.vectors import open_vectors
@@ -34,7 +34,7 @@ def words_and_vectors(texts: Sequence[str], most: int = 20_000) -> tuple[list[st
 
 
 def split_alike(example: Example) -> bool:
-    """Whether spaces part the words of a text as our slots do: the peer's tokenizer knows no other border."""
+    """Return whether spaces separate a text into the same words as our slots: the peer's tokenizer splits at spaces."""
     text = Text.of(example.fields, Words())
     gaps = [text.table.strings[i] for i in text.parts[2:-1:2].tolist()]
     return bool(gaps) and all(gap[:1].isspace() and gap[-1:].isspace() for gap in gaps)
@@ -92,9 +92,9 @@ def compare(n: int, python: Path, folder: Path, *, epochs: int, seed: int) -> di
         "texts": len(rows),
         "clean_accuracy": len(right) / len(test),
         "scores_apart": apart,
-        "ours": _told(mine),
-        "ours, width=1 tries=1": _told(narrow),
-        "TextAttack": _told(peers),
+        "ours": _summarise(mine),
+        "ours, width=1 tries=1": _summarise(narrow),
+        "TextAttack": _summarise(peers),
         "times_faster": {
             name: {unit: round(peers[unit] / side[unit], 2) for unit in ("wall_s", "cpu_s")}
             for name, side in (("ours", mine), ("ours, width=1 tries=1", narrow))
@@ -102,7 +102,7 @@ def compare(n: int, python: Path, folder: Path, *, epochs: int, seed: int) -> di
     }
 
 
-def _told(side: dict[str, Any]) -> dict[str, Any]:
+def _summarise(side: dict[str, Any]) -> dict[str, Any]:
     kinds = [outcome["status"] for outcome in side["outcomes"]]
     hits = sum(kind in ("success", "successful") for kind in kinds)
     took = {name: round(side[name], 2) for name in ("wall_s", "cpu_s")}

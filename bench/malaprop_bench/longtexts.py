@@ -1,4 +1,4 @@
-"""Every recipe on long texts: `python -m malaprop_bench.longtexts OUT FOLDER...` keeps the figures of `own`'s files."""
+"""Measure every recipe on long texts: `python -m malaprop_bench.longtexts OUT FOLDER...` reads the files of `own`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ("recipe", "texts", "broken", "queries, median", "processor seconds a tex
 
 
 def keep(folders: Iterable[Path]) -> dict[str, Any]:
-    """What each recipe did, by its file RECIPE (our defaults).json in one of the folders; a later folder wins."""
+    """Return the figures of each recipe, from RECIPE (our defaults).json in one of the folders; a later folder wins."""
     files = {
         file.stem.removesuffix(DEFAULTS): Measured.read(file) for folder in folders for file in folder.glob("*.json")
     }
@@ -33,7 +33,7 @@ def keep(folders: Iterable[Path]) -> dict[str, Any]:
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each recipe."""
+    """Return a row for each recipe."""
     return [
         [
             f"[{name}](recipes/{name}.md)",

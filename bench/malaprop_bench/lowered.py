@@ -1,4 +1,4 @@
-"""A victim's plain forward in the bits of its fast path, so that forward passes alone are timed in the same ones."""
+"""A victim's plain forward in the precision of its fast path, so that both are timed in the same precision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lowered(victim: Victim) -> Forward | None:
-    """A transformer's forward with its weights cast once, which is faster than autocast; None: its own will do."""
+    """Return a transformer's forward with weights cast once, faster than autocast; None if its own forward will do."""
     import torch
 
     from malaprop.models.embeddings import last_linear

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def describe(device: str) -> dict[str, str]:
-    """For the record beside the figures; the processor by its own name where the system tells it."""
+    """Return the machine and versions for a record; the processor by its model name if the system has it."""
     import torch
 
     from malaprop import __version__

@@ -1,4 +1,4 @@
-"""Measured: one tool's run of one recipe over the rows, as both sides of a comparison write it."""
+"""The record of one tool's run of one recipe over the rows, as both sides of a comparison write it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = tuple[str, int]  # a text and its label
 class Ended:
     """One attacked row; `text` is the adversarial one, or the strongest attempt of a failed attack.
 
-    `start` is the row as the tool lays it out again, where it does: what it changed is counted from there.
+    `start` is the row as the tool rewrites it before the attack, if it does: changed words are counted from there.
     """
 
     status: str
@@ -32,10 +32,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`outcomes` are of the first rows, in order. `texts` are the distinct ones asked, where the tool keeps them.
+    """One tool's run. `outcomes` are of the first rows, in order; `texts` the distinct queries, if the tool keeps them.
 
-    `model_s` of `wall_s` was spent in the model, `lookup_s` in finding candidates (0: not told apart). `processor_s` is
-    what the process had of the processor in that time, which other work on the machine changes less. `forwarded` counts
+    `model_s` of `wall_s` was spent in the model, `lookup_s` in finding candidates (0: not known). `processor_s` is the
+    processor time of the process, which other work on the machine changes less. `forwarded` counts
     texts that reached the model.
     """
 
@@ -57,7 +57,7 @@ class Measured:
 
     @property
     def median_queries(self) -> float:
-        """Over the rows that were attacked."""
+        """Return the median number of queries of the attacked rows."""
         return float(median([o.queries for o in self.outcomes if o.status in ("success", "failed")] or [0]))
 
     @property
@@ -66,12 +66,12 @@ class Measured:
 
     @property
     def success(self) -> Rate:
-        """Over the rows that the victim gets right."""
+        """Return the success rate over the rows that the victim gets right."""
         tried = [o for o in self.outcomes if o.status in ("success", "failed")]
         return Rate(sum(o.status == "success" for o in tried), len(tried))
 
     def changed(self, rows: Sequence[Row]) -> float | None:
-        """The mean share of words changed, over successes; None without one."""
+        """Return the mean share of words changed over successes; None without a success."""
         shares = [
             changed_share(o.start or text, o.text)
             for (text, _), o in zip(rows, self.outcomes, strict=False)
@@ -93,7 +93,7 @@ class Measured:
 
 
 def changed_share(before: str, after: str) -> float:
-    """The share of words that differ; slot by slot where there are as many, else by the longest common run of words."""
+    """Return the share of words that differ: slot by slot if both have as many, else by matching runs of words."""
     table = Words()
     one, two = Text.of(before, table), Text.of(after, table)
     if not one.slots:

@@ -1,4 +1,4 @@
-"""Cells measured again put in the place of the earlier ones in a record of `bench --together`.
+"""Replace cells of a record of `bench --together` by cells that were measured later.
 
 python -m malaprop_bench.merge RECORD LATER...     each LATER a bench.json; RECORD is written anew
 """
@@ -18,14 +18,14 @@ _SAME = ("threads", "data", "seed", "width")  # without which two cells cannot s
 
 
 def merge(record: Held, later: Mapping[str, Any]) -> Held:
-    """The record with the later cells; what one has on other terms stands with it.
+    """Return the record with the later cells; a cell measured with other settings keeps these with it.
 
-    A peer that was not run again keeps its earlier side, and where quality was not measured again the earlier measures
-    stay, with the number of texts that they are of.
+    A peer that did not run again keeps its earlier side. Quality that was not measured again keeps its earlier values,
+    with the number of their texts.
     """
     terms, now = record["terms"], later["terms"]
     if odd := [name for name in _SAME if terms.get(name) != now.get(name)]:
-        raise SettingError(f"the two records differ in {', '.join(odd)}; measure again on the terms of the first")
+        raise SettingError(f"the two records differ in {', '.join(odd)}; measure again with the settings of the first")
     cells = list(record["cells"])
     places = {_name(cell): at for at, cell in enumerate(cells)}
     for cell in later["cells"]:
@@ -51,7 +51,7 @@ def _keep_earlier(cell: Held, earlier: Held) -> Held:
 
 
 def _sides(cell: Held) -> Iterator[tuple[tuple[str, ...], Held]]:
-    """Every run of a cell, with where it stands."""
+    """Yield every run of a cell, with its path in the cell."""
     for name in ("ours", "defaults"):
         if cell[name] is not None:
             yield (name,), cell[name]

@@ -1,4 +1,4 @@
-"""What every peer's script shares: our victim behind a meter, the loop over the rows, and how its line is written.
+"""Shared parts of the peers' scripts: our victim behind a meter, the loop over the rows, and the line they write.
 
 The scripts run in the peer's own Python, which has no malaprop but the folder on PYTHONPATH.
 """
@@ -19,7 +19,7 @@ WARM = "a warm , moving film with a good cast ."  # opens corpora and taggers be
 
 
 class Predictor(Protocol):
-    """What an attack calls: a list of texts to scores [text, label]. `model` is the victim itself."""
+    """The function that an attack calls: a list of texts to scores [text, label]. `model` is the victim itself."""
 
     model: Any
 
@@ -27,7 +27,7 @@ class Predictor(Protocol):
 
 
 class Plain:
-    """A victim of ours by its plain road of finished strings, padded to the longest text of the batch."""
+    """A victim of ours that scores whole strings, padded to the longest text of the batch."""
 
     def __init__(self, spec: str) -> None:
         from malaprop.frame.runs.load_victim import load
@@ -41,9 +41,9 @@ class Plain:
 
 
 class Meter:
-    """Passes texts on to the model; keeps each distinct one, how many were sent, and the seconds the model took.
+    """A predictor that keeps each distinct text, counts the texts sent, and times the model.
 
-    A look at a text's gradients counts as one text sent, as it does on our side.
+    Reading a text's gradients counts as one text sent, as it does on our side.
     """
 
     def __init__(self, inner: Predictor) -> None:
@@ -64,7 +64,7 @@ class Meter:
         return answer
 
     def look(self, slopes: Callable[[], Any]) -> Any:
-        """Gradients of one text."""
+        """Compute the gradients of one text, timed and counted."""
         began = time.perf_counter()
         found = slopes()
         self.seconds += time.perf_counter() - began
@@ -72,14 +72,14 @@ class Meter:
         return found
 
     def get_grad(self, text: str) -> dict[str, Any]:
-        """As TextAttack asks for it: the gradient of the loss of what the model answers, at each word."""
+        """Return the gradient of the loss of the model's answer at each word, in TextAttack's form."""
         from malaprop_bench.slopes import word_slopes
 
         label = int(self.inner([text])[0].argmax())
         return {"gradient": self.look(lambda: word_slopes(self.model, text, label)[1])}
 
     def tokenize(self, texts: Sequence[str], strip_prefix: bool = False) -> list[list[str]]:  # noqa: ARG002
-        """The words that `get_grad` has a row for."""
+        """Return the words of each text; `get_grad` has a row for each."""
         from malaprop.core.text import Text, Words
 
         return [list(Text.of(text, Words()).strings) for text in texts]
@@ -91,7 +91,7 @@ Attacked = Callable[[str, int], dict[str, Any]]  # one text and its label to a r
 
 
 def attack_all(attack: Attacked, meter: Meter, rows: Sequence[tuple[str, int]], seconds: float) -> dict[str, Any]:
-    """Attacks the rows in order until the processor time is spent; at least one."""
+    """Attack the rows in order until the processor time is over; at least one."""
     attack(WARM, int(meter([WARM])[0].argmax()))
     meter.reset()
     outcomes: list[dict[str, Any]] = []
@@ -136,7 +136,7 @@ def arguments(given: Sequence[str] | None, about: str | None, recipes: Sequence[
 
 
 def attack_each(options: argparse.Namespace, attack: Callable[[str, Path], None]) -> int:
-    """One recipe here, or several in forks, each with its own stream of random numbers from the seed."""
+    """Attack with one recipe here, or with several in forks, each with random numbers of its own from the seed."""
     from malaprop_bench.forked import run_each
 
     def one(recipe: str, out: Path) -> None:
@@ -151,7 +151,7 @@ def attack_each(options: argparse.Namespace, attack: Callable[[str, Path], None]
 
 
 def settle(threads: int, seed: int) -> None:
-    """Threads and every global stream of random numbers; peers draw from them."""
+    """Set the number of threads and seed every global random generator; the peers use them."""
     import numpy as np
     import torch
 

@@ -1,4 +1,4 @@
-"""How much faster a recipe could be at most whose time goes into an encoder or a masked language model anyway."""
+"""An upper bound of the speed-up of recipes that use an encoder or a masked language model: the time of the models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = (
 
 
 def rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A line for each record; the bound is the peer's time over what our models alone took."""
+    """Return a row for each record; the bound is the peer's time over the time of our models alone."""
     out = []
     for held in records:
         ours, theirs = held["ours"]["processor_s"], held["theirs"]["processor_s"]

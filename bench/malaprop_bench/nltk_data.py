@@ -1,4 +1,4 @@
-"""An NLTK data folder for the peers, put together from what lies on this machine and from packaged assets."""
+"""Gather an NLTK data folder for the peers from the data on this machine and from packaged assets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = None) -> Path:
-    """Fills `out` with each resource from the first source that has it, as a zip or a folder; returns `out`.
+    """Fill `out` with each resource from the first source that has it, as a zip or a folder; return `out`.
 
     A source is an NLTK data folder, or one that holds a WordNet database in a folder `wordnet`. The stop words, where
     no source has them, are written from the given list.
@@ -57,7 +57,7 @@ def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = N
 
 
 def lacks(sources: list[Path], *names: str) -> list[str]:
-    """The resources that none of the sources has."""
+    """Return the resources that none of the sources has."""
     return [
         name
         for name in names
@@ -66,7 +66,7 @@ def lacks(sources: list[Path], *names: str) -> list[str]:
 
 
 def check(folder: Path, tool: str, recipe: str) -> None:
-    """Raises if the folder lacks something that the tool's recipe opens."""
+    """Raise if the folder lacks a resource that the tool's recipe opens."""
     needed = NEEDED[tool].get(recipe, MOST[tool])
     missing = [name for name in needed if not (folder / RESOURCES[name] / name).exists()]
     if missing:
@@ -87,7 +87,7 @@ def _copy(source: Path, kind: str, name: str, target: Path) -> bool:
 
 
 def _places(source: Path, kind: str, name: str) -> tuple[Path, ...]:
-    """Where a source may have a resource."""
+    """Return the paths where a source may have a resource."""
     return source / kind / name, source / name, source / kind / f"{name}.zip"
 
 

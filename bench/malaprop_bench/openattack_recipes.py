@@ -1,4 +1,4 @@
-"""OpenAttack's recipes as it has them, with resources of ours in the place of what it would download.
+"""Build OpenAttack's own recipes, with our resources in place of its downloads.
 
 Run by the peer's Python.
 """
@@ -18,7 +18,7 @@ Rows = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a recipe may read: the victim's word for unknown ones, our stop words, our masked language model."""
+    """The resources of a recipe: the victim's token for unknown words, our stop words, our masked language model."""
 
     unknown: str
     stop_words: Sequence[str] | None = None
@@ -30,7 +30,7 @@ class Given:
 
 
 def build_recipe(recipe: str, given: Given, victim: Any = None, rows: Rows = ()) -> Any:
-    """The recipe by the name that `roster` has for it, with the thresholds that the other sides have."""
+    """Build the recipe by its name in `roster`, with the thresholds of the other sides."""
     entry = find(OPENATTACK, recipe)
     assert entry is not None
     kind = getattr(import_module("OpenAttack").attackers, entry.theirs)
@@ -48,7 +48,7 @@ def _synonyms(given: Given) -> dict[str, Any]:
 
 
 def _near(k: int, threshold: float) -> Any:
-    """Of our counter-fitted vectors: a word itself and its k - 1 nearest."""
+    """Return a word and its k - 1 nearest in our counter-fitted vectors."""
     return _substitutes().CounterFittedSubstitute(cosine=True, k=k, threshold=threshold)
 
 
@@ -83,7 +83,7 @@ SETTINGS: dict[str, Callable[[Given], dict[str, Any]]] = {
 
 
 def _triggers(kind: Any, victim: Any, rows: Rows) -> list[str]:
-    """One prefix for all the rows, found before the clock starts, as the tool has it."""
+    """Find one prefix for all rows before the clock starts, as the tool does."""
     tokenizer = import_module("OpenAttack.text_process.tokenizer").PunctTokenizer()
     texts: dict[str, list[Any]] = {"x": [text for text, _ in rows], "y": [label for _, label in rows]}
     found: list[str] = kind.get_triggers(victim, Columns(texts), tokenizer, epoch=2, lang="english")
@@ -91,7 +91,7 @@ def _triggers(kind: Any, victim: Any, rows: Rows) -> list[str]:
 
 
 class Columns:
-    """Rows as a table of columns, of which a slice is one."""
+    """Rows as a table of columns; a slice is a table too."""
 
     def __init__(self, columns: dict[str, list[Any]]) -> None:
         self.columns = columns
@@ -104,7 +104,7 @@ class Columns:
 
 
 def encoder() -> Any:
-    """Our sentence encoder as one of theirs."""
+    """Return our sentence encoder in OpenAttack's form."""
     from malaprop.models.encoders.encoder import open_encoder
 
     ours = open_encoder()

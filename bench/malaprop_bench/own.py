@@ -1,4 +1,4 @@
-"""Our side: the same recipe through the library, in a Python of its own, like the peer's."""
+"""Run our side: the same recipe through the library, in a Python process of its own, like the peer's."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 LIMIT = 600  # seconds for one recipe of ours
 COMPARED = tuple(dict.fromkeys((*names_of(TEXTATTACK), *names_of(OPENATTACK), *VARIANTS)))
 RECIPES = tuple(dict.fromkeys((*COMPARED, *(name for name in LIBRARY if ":" not in name))))  # of ours alone too
-AS_OPENATTACK = " (as OpenAttack)"  # behind the name of a recipe: ours walks that peer's way, not TextAttack's
-DEFAULTS = " (our defaults)"  # behind the name of a recipe: ours is not brought in line with the peer's variant
+AS_OPENATTACK = " (as OpenAttack)"  # suffix of a recipe's name: ours in that peer's variant, not TextAttack's
+DEFAULTS = " (our defaults)"  # suffix of a recipe's name: ours with its own defaults, not in the peer's variant
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """Candidates as they are, with the time that finding them takes."""
+    """The candidates of an attack, with a watch on the time to find them."""
 
     inner: Candidates
     watch: Watch
@@ -64,7 +64,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedLookup:
-    """A service that looks words up, with the time that it takes."""
+    """A service that looks words up, with a watch on its time."""
 
     inner: Service
     watch: Watch
@@ -81,7 +81,7 @@ class TimedLookup:
 
 
 def folder(name: str, data: str) -> str:
-    """What names the victim to every process: a zoo model's folder, trained first if need be, or what was given."""
+    """Return the victim's name for every process: a zoo model's folder, trained first if needed, or the name itself."""
     from malaprop.data import load
     from malaprop.zoo import names as zoo
     from malaprop.zoo.cache import find_or_train
@@ -93,7 +93,7 @@ def folder(name: str, data: str) -> str:
 
 
 def has_stock(spec: str) -> bool:
-    """Whether the peer's own Hugging Face wrapper can read the victim."""
+    """Return whether the peer's own Hugging Face wrapper can read the victim."""
     return (Path(spec) / "config.json").is_file()
 
 
@@ -104,12 +104,12 @@ def victim(spec: str, precision: str = "fp32") -> Victim:
 
 
 def lower_precision(spec: str) -> bool:
-    """Whether the victim is one that can be scored in fewer bits: a transformers model."""
+    """Return whether the victim can be scored in fewer bits: a transformers model can."""
     return has_stock(spec)
 
 
 def build(recipe: str) -> Attack:
-    """The library's recipe in the peer's variant, so that both tools walk the same way, or with our own defaults."""
+    """Build the library's recipe in the peer's variant, so that both tools search alike, or with our own defaults."""
     name = recipe.removesuffix(DEFAULTS).removesuffix(AS_OPENATTACK)
     variant = name if name in VARIANTS else ""
     entry = entry_of(name, OPENATTACK if recipe.endswith(AS_OPENATTACK) else TEXTATTACK)
@@ -123,14 +123,14 @@ def build(recipe: str) -> Attack:
 
 
 def entry_of(name: str, tool: str = TEXTATTACK) -> PeerRecipe:
-    """What the roster has of a recipe: the tool's, or the other tool's where it has none."""
+    """Return the roster's entry of a recipe: the tool's, or the other tool's if it has none."""
     name = "textfooler" if name in VARIANTS else name
     found = find(tool, name) or find(TEXTATTACK, name) or find(OPENATTACK, name)
     return found or PeerRecipe(tool="", name=name, theirs="", ours=name)
 
 
 def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
-    """Attacks the rows; words, tags and scores are looked up afresh. The texts that the model read are kept."""
+    """Attack the rows with empty caches of words, tags and scores; keep the texts that the model read."""
     from malaprop import __version__
     from malaprop.attacks.attack import Own
     from malaprop.attacks.candidates.lookup import SERVICE as SYNONYMS
@@ -143,7 +143,7 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
     seen = Recording(victim)
     known = services(seen.victim)
     known[SYNONYMS] = TimedLookup(inner=known[SYNONYMS], watch=watch)
-    looked_up = not isinstance(attack.candidates, Own)  # else the search makes them itself
+    looked_up = not isinstance(attack.candidates, Own)  # else the search finds them itself
     timed = replace(attack, candidates=Timed(inner=attack.candidates, watch=watch)) if looked_up else attack
     examples = [Example(f"row {number}", {"text": text}, label) for number, (text, label) in enumerate(rows)]
     began, spent = perf_counter(), process_time()
@@ -184,7 +184,7 @@ def run(
     width: int,
     precision: str = "fp32",
 ) -> Measured:
-    """Attacks the rows in a fresh process, so that nothing is remembered from an earlier one."""
+    """Attack the rows in a fresh process, so that no cache of an earlier run helps."""
     out = folder / "own.json"
     out.unlink(missing_ok=True)
     given = [spec, str(write_rows(rows, folder / "own.jsonl")), recipe, str(out)]
@@ -201,7 +201,7 @@ def run(
 
 
 def run_each(spec: str, rows: Path, walks: Sequence[str], out: Path, *, threads: int, seed: int, width: int) -> None:
-    """Attacks with each of the walks (RECIPE:N for the first N rows) from one start; `out` gets a file for each."""
+    """Attack with each of the walks (RECIPE:N for the first N rows) from one start; `out` gets a file for each."""
     options = ["--threads", str(threads), "--seed", str(seed), "--width", str(width)]
     command = [sys.executable, "-m", __name__, spec, str(rows), ",".join(walks), str(out), *options]
     child.run(command, child.environment(threads, {}), seconds=LIMIT * len(walks), what="our recipes")

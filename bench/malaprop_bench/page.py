@@ -1,4 +1,4 @@
-"""Pages whose tables come from measurements on disk: nothing between the marks is typed by hand.
+"""Fill the tables of documentation pages from measurements on disk: nothing between the marks is typed by hand.
 
 A mark names a JSON or JSONL file, relative to the page, and a table of it:
 
@@ -78,7 +78,7 @@ TRAINED = (
 
 
 def _trained(held: Mapping[str, Any]) -> list[str]:
-    """A model as its card has it, and what one attack broke of the texts that it answered correctly."""
+    """Return a row of a model's card, and the share of correctly answered texts that one attack broke."""
     figures, attack = held["figures"], held["attack"]
     right = Rate(round(figures["test_accuracy"] * figures["test_rows"]), figures["test_rows"])
     broken = Rate(attack["success"]["hits"], attack["success"]["total"])
@@ -90,7 +90,7 @@ INSTALLED = ("extra", "megabytes on disk, with all that it needs")
 
 
 def _installed(held: Mapping[str, Any]) -> list[str]:
-    """What one install into an empty environment takes, as `make package` found it."""
+    """Return a row of the time and size of one install into an empty environment, as `make package` measured it."""
     name = held["extra"]
     return ["none: the base install" if name == "none" else f"`{name}`", f"{held['megabytes']:,}"]
 
@@ -145,7 +145,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
 
 
 def fill(page: Path) -> int:
-    """Writes every table of the page, or of every page below a folder, anew; gives how many there are."""
+    """Rewrite every table of the page, or of every page below a folder; return how many there are."""
     if page.is_dir():
         return sum(fill(one) for one in sorted(page.rglob("*.md")))
     try:
@@ -158,7 +158,7 @@ def fill(page: Path) -> int:
 
 
 def filled(text: str, folder: Path) -> tuple[str, int]:
-    """The page's text with its tables made anew, and how many there are."""
+    """Return the page's text with fresh tables, and how many there are."""
 
     def one(found: re.Match[str]) -> str:
         if (kind := found["kind"]) not in TABLES:
@@ -176,7 +176,7 @@ def filled(text: str, folder: Path) -> tuple[str, int]:
 
 
 def read(path: Path) -> Records:
-    """The record of a .json file, packed or not, or those of a .jsonl file or of the folders of a folder, in order."""
+    """Read the record of a .json file, packed or not, or the records of a .jsonl file or of folders, in order."""
     if path.is_dir():
         return [record for one in sorted(path.glob("*/*.json")) for record in read(one)]
     try:
@@ -190,7 +190,7 @@ def read(path: Path) -> Records:
 
 
 def append(folder: Path, name: str, record: Mapping[str, Any]) -> Path:
-    """One more line of folder/NAME.jsonl."""
+    """Append a line to folder/NAME.jsonl."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.jsonl"
     with path.open("a", encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-"""The peers' side: their resources made ready, and each one's run in its own Python."""
+"""Run the peers: prepare their resources, and run each one in its own Python."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from malaprop_bench import child, export_vectors, nltk_data, peer_openattack, pe
 from malaprop_bench.measured import Measured, Row, write_rows
 from malaprop_bench.metered import PATIENCE
 
-MASKED = ("bae", "bert-attack", "clare")  # recipes that ask a masked language model
+MASKED = ("bae", "bert-attack", "clare")  # recipes that use a masked language model
 MASKED_LM = "masked-lm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One peer: the recipes it has, and where `make bench-peers` puts its environment.
+    """One peer: its recipes, and the folder where `make bench-peers` puts its environment.
 
     `stock` says that it has a wrapper of its own for Hugging Face folders.
     """
@@ -47,7 +47,7 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
 
 
 def prepare(folder: Path, recipes: Iterable[str]) -> Path:
-    """Hands over our WordNet and stop words and, for recipes that need them, word vectors and masked language model."""
+    """Write our WordNet and stop words for the peers; if a recipe needs them, vectors and a masked language model."""
     from malaprop.assets import lexicon, store, vectors
 
     sources = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
@@ -89,7 +89,7 @@ class Peer:
         seed: int,
         stock: bool = False,
     ) -> Measured:
-        """Attacks the rows in order until the seconds are over."""
+        """Attack the rows in order until the seconds are over."""
         nltk_data.check(self.folder / "nltk_data", self.tool.name, recipe)
         out = self.folder / "peer.json"
         out.unlink(missing_ok=True)
@@ -103,7 +103,7 @@ class Peer:
     def run_each(
         self, victim: str, rows: Path, recipes: Sequence[str], out: Path, *, threads: int, seconds: float, seed: int
     ) -> None:
-        """Attacks the rows with each of the recipes, from one start; `out` gets a file for each."""
+        """Attack the rows with each of the recipes, from one start; `out` gets a file for each."""
         command = self._command([victim, rows, ",".join(recipes), out], threads=threads, seconds=seconds, seed=seed)
         limit = len(recipes) * (seconds + PATIENCE)
         child.run(

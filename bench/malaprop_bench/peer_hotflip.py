@@ -18,7 +18,7 @@ LENGTH = 64
 
 
 def model(folder: Path) -> Any:
-    """The peer's own class and wrapper, with the weights that both sides read."""
+    """Return the peer's own class and wrapper, with the weights of both sides."""
     import torch
     from textattack.models.helpers import LSTMForClassification  # type: ignore[import-not-found,unused-ignore]
     from textattack.models.wrappers import PyTorchModelWrapper  # type: ignore[import-not-found,unused-ignore]
@@ -30,7 +30,7 @@ def model(folder: Path) -> Any:
 
 
 def build(wrapper: Any, stop_words: Sequence[str]) -> Any:
-    """HotFlipEbrahimi2017 part by part: its tagger, which wants a download, is NLTK's here."""
+    """Build HotFlipEbrahimi2017 from its parts, with NLTK's tagger in place of its own, which would be downloaded."""
     from textattack import Attack  # type: ignore[import-not-found,unused-ignore]
     from textattack.constraints.grammaticality import PartOfSpeech  # type: ignore[import-not-found,unused-ignore]
     from textattack.constraints.overlap import MaxWordsPerturbed  # type: ignore[import-not-found,unused-ignore]

@@ -1,4 +1,4 @@
-"""TextAttack's LSTM classifier, as both sides of the HotFlip comparison read it: one set of weights, one way to read.
+"""TextAttack's LSTM classifier, as both sides of the HotFlip comparison use it, with the same weights and tokens.
 
 Words are split at spaces and looked up in lower case, and every text is filled up to one length with padding, which
 the network reads too: that is how the peer's own class does it.
@@ -25,7 +25,7 @@ WEIGHTS, LISTED = "weights.npz", "words.txt"
 
 
 class PeerLSTM(nn.Module):
-    """One layer in both directions, the maximum over time, one linear layer. Parts bear the peer's names."""
+    """A bidirectional LSTM layer, the maximum over time, and a linear layer, under the peer's names."""
 
     def __init__(self, vectors: Float[Tensor, "word dim"], labels: int = 2) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class PeerLSTM(nn.Module):
 
 
 class Reader:
-    """Words to numbers: those of the list, then one for any other, then padding."""
+    """A tokenizer: a number for each word of the list, then one for any other word, then one for padding."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = list(words)
@@ -55,7 +55,7 @@ class Reader:
 
 
 def start(words: Sequence[str], vectors: Float[Tensor, "word dim"]) -> Float[Tensor, "more dim"]:
-    """Vectors of length one, two drawn ones behind them, as the peer starts."""
+    """Return the vectors with two random ones behind them, all scaled to length 1, as the peer does."""
     drawn = torch.empty(2, vectors.shape[1]).uniform_(-0.25, 0.25, generator=torch.Generator().manual_seed(0))
     assert len(words) == len(vectors)
     return functional.normalize(torch.cat([vectors, drawn]), dim=1)
@@ -64,7 +64,7 @@ def start(words: Sequence[str], vectors: Float[Tensor, "word dim"]) -> Float[Ten
 def train(
     words: Sequence[str], vectors: Float[Tensor, "word dim"], examples: Sequence[Example], *, epochs: int, seed: int = 0
 ) -> PeerLSTM:
-    """A model that is good enough to be worth breaking."""
+    """Train a classifier that is accurate enough for attacks on it to mean something."""
     reader = Reader(words)
     rows = [row[:LENGTH] for row in reader([e.fields["text"] for e in examples])]
     with seeded(seed):
@@ -83,7 +83,7 @@ def train(
 
 
 def save(folder: Path, model: PeerLSTM, words: Sequence[str]) -> None:
-    """Weights by the names of the peer's class, as plain arrays, and its word list with vectors, where it looks."""
+    """Write the weights as arrays under the peer's names, and the word list with vectors, where the peer looks."""
     names = {"embedding.weight": "emb_layer.embedding.weight"}
     arrays: dict[str, Any] = {names.get(name, name): t.numpy() for name, t in model.state_dict().items()}
     np.savez(folder / WEIGHTS, **arrays)

@@ -1,7 +1,7 @@
 """OpenAttack on a victim of ours, as `peer_textattack` runs TextAttack.
 
-OpenAttack fetches its resources from a server of its own; here each is handed over in memory: NLTK's WordNet and tagger
-from NLTK_DATA, and our word vectors. Texts are taken as one sentence each, and no sentence encoder is asked.
+OpenAttack fetches its resources from a server of its own; here it gets each in memory: NLTK's WordNet and tagger from
+NLTK_DATA, and our word vectors. Each text counts as one sentence, and no sentence encoder is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAMES = ("NLTKSentTokenizer", "NLTKPerceptronPosTagger", "NLTKWordNet")
 
 
 def hand_over(vectors: Path | None) -> None:
-    """Puts what OpenAttack would download where it looks first."""
+    """Put the resources that OpenAttack would download where it looks first."""
     import nltk  # type: ignore[import-untyped,import-not-found,unused-ignore]
     from OpenAttack.data_manager import DataManager  # type: ignore[import-not-found,unused-ignore]
     from transformers import BertTokenizer
@@ -65,7 +65,7 @@ def embedding(folder: Path) -> Any:
 
 
 def classifier(meter: Meter) -> Any:
-    """The victim as OpenAttack wants one; with gradients where it shows them at every token."""
+    """Return the victim as an OpenAttack classifier, with gradients if it has them at every token."""
     import OpenAttack  # type: ignore[import-not-found,unused-ignore]
 
     from malaprop_bench.slopes import token_slopes
@@ -78,7 +78,7 @@ def classifier(meter: Meter) -> Any:
             return meter(input_).numpy()
 
         def get_grad(self, input_: list[list[str]], labels: Sequence[int]) -> tuple[Any, Any]:
-            """Scores, and at each token the gradient of what raises the label, as its own victims have it."""
+            """Return scores, and the gradient at each token that raises the label, as OpenAttack's own victims do."""
             pairs = list(zip(input_, labels, strict=True))
             slopes = [meter.look(partial(token_slopes, meter.model, t, int(y))) for t, y in pairs]
             whole = np.zeros((len(slopes), max(map(len, slopes)), slopes[0].shape[1]), np.float32)
@@ -93,7 +93,7 @@ def classifier(meter: Meter) -> Any:
 
 
 def vocabulary(victim: Any) -> Any:
-    """The words that a model of words knows, and their vectors."""
+    """Return the vocabulary of a word model with its vectors."""
     from OpenAttack.attack_assist import WordEmbedding  # type: ignore[import-not-found,unused-ignore]
 
     table = gradients_of(victim).embedding.weight.detach().numpy()
@@ -102,7 +102,7 @@ def vocabulary(victim: Any) -> Any:
 
 
 def attacking(attacker: Any, victim: Any, meter: Meter) -> Attacked:
-    """OpenAttack counts no queries and gives nothing back when it fails; what reached the victim is counted instead."""
+    """Return a function that attacks one text; it counts texts at the victim, as OpenAttack counts no queries."""
     from OpenAttack.attack_assist.goal import ClassifierGoal  # type: ignore[import-not-found,unused-ignore]
 
     def one(text: str, label: int) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def attacking(attacker: Any, victim: Any, meter: Meter) -> Attacked:
 
 
 def written_anew(attacker: Any, text: str) -> str:
-    """The text as the attacker lays it out before it changes a word."""
+    """Return the text as the attacker rewrites it before it changes a word."""
     tokenizer = getattr(attacker, "tokenizer", None)
     if tokenizer is None:  # by spaces, or by characters
         return text if hasattr(attacker, "generations") else text.lower()

@@ -34,7 +34,7 @@ ROLES = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "c
 
 
 def stock(folder: str) -> Predictor:
-    """TextAttack's own wrapper of a Hugging Face folder, which pads every text to the model's maximum."""
+    """Return TextAttack's own wrapper of a Hugging Face folder, which pads every text to the model's maximum."""
     from textattack.models.wrappers import HuggingFaceModelWrapper  # type: ignore[import-not-found,unused-ignore]
     from transformers import AutoModelForSequenceClassification
 
@@ -44,7 +44,7 @@ def stock(folder: str) -> Predictor:
 
 
 def stock_tokenizer(folder: Path, model: Any) -> Any:
-    """The folder's tokenizer, giving the model only what its forward takes.
+    """Return the folder's tokenizer, which gives the model only the inputs that its forward takes.
 
     It is read from tokenizer.json: the class names in tokenizer_config.json differ between releases, but the special
     tokens listed there hold in all of them.
@@ -64,7 +64,7 @@ def stock_tokenizer(folder: Path, model: Any) -> Any:
 
 
 def special_tokens(folder: Path) -> dict[str, str]:
-    """The special tokens that a folder states, by role: `pad_token` and its like."""
+    """Return the special tokens of a folder by role, such as `pad_token`."""
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if not (folder / name).is_file():
@@ -78,9 +78,9 @@ def special_tokens(folder: Path) -> dict[str, str]:
 
 
 def outcome(result: Any) -> dict[str, Any]:
-    """One attacked example as a plain row; the text of a failed one is the strongest attempt.
+    """Return one attacked example as a plain row; the text of a failed attack is its strongest attempt.
 
-    A text made as short as it will get is a success where half of its words are gone.
+    An attack that shortens the text as far as possible is a success if half of its words are gone.
     """
     kinds = {"SuccessfulAttackResult": "success", "FailedAttackResult": "failed", "SkippedAttackResult": "skipped"}
     after, kind = result.perturbed_result.attacked_text, type(result).__name__
@@ -115,7 +115,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def attacking(attack: Any) -> Attacked:
-    """One text after another; what the tool remembers of the warm-up is forgotten."""
+    """Return a function that attacks one text; it clears the tool's caches after the warm-up."""
     warm = True
 
     def one(text: str, label: int) -> dict[str, Any]:

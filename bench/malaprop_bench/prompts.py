@@ -1,4 +1,4 @@
-"""Language models as classifiers: what keeping the keys of shared beginnings saves, and how prompts fare under attack.
+"""Measure language models as classifiers: the gain of keeping keys of shared beginnings, and prompts under attack.
 
 python -m malaprop_bench.prompts speed docs/measured --texts 50
 python -m malaprop_bench.prompts table docs/measured --texts 100 --device cuda
@@ -46,7 +46,7 @@ ROBUST = ("data", "prompt", "shots", "texts", "clean accuracy", "accuracy under 
 
 
 def speed_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Both sides over all turns."""
+    """Return a row for each side over all turns."""
     whole = sum(record["sides"]["whole"]["processor_s"] for record in records)
     out = []
     for name in ("whole", "shared"):
@@ -59,7 +59,7 @@ def speed_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def robust_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A line for each dataset, prompt and number of worked examples."""
+    """Return a row for each dataset, prompt and number of worked examples."""
     return [
         [
             held["data"], held["prompt"], str(held["shots"]), str(held["texts"]),
@@ -71,7 +71,7 @@ def robust_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def forward_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A line for each model and precision."""
+    """Return a row for each model and precision."""
     return [
         [
             held["model"], held["precision"], held["machine"], str(held["texts"]), f"{held['scored']:,}",
@@ -84,7 +84,7 @@ def forward_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTerms:
-    """What is measured, and where."""
+    """The model, texts and machine of a measurement."""
 
     model: str = MODEL
     tokenizer: str = ""
@@ -97,7 +97,7 @@ class PromptTerms:
 
 
 def _equip(terms: PromptTerms, data: str, prompt: str, shots: int) -> tuple[Any, list[Any]]:
-    """A victim asked with this prompt, and the examples."""
+    """Return a victim with this prompt, and the examples."""
     from malaprop.data.matching import agree
     from malaprop.frame.runs.victims import victim
     from malaprop.frame.study.prompt_options import Prompting
@@ -120,9 +120,9 @@ def _attack(victim: Any, examples: Sequence[Any], budget: int | None, *, width: 
 
 
 def measure_speed(terms: PromptTerms) -> Iterator[dict[str, Any]]:
-    """PWWS on movie reviews by both sides, a few texts at a time; each side goes first in turn."""
+    """Run PWWS on movie reviews with both sides, a few texts at a time; each side goes first in turn."""
     victim, examples = _equip(terms, "mr", DETAILED, 0)
-    _attack(victim, examples[:1], 4)  # what is loaded once is no part of it
+    _attack(victim, examples[:1], 4)  # loading is not measured
     for turn, first in enumerate(range(0, len(examples), TURN)):
         sides: dict[str, Any] = {}
         statuses: dict[str, Any] = {}
@@ -146,7 +146,7 @@ def measure_speed(terms: PromptTerms) -> Iterator[dict[str, Any]]:
 
 
 def measure_prompts(terms: PromptTerms) -> Iterator[dict[str, Any]]:
-    """Accuracy, and accuracy under PWWS, of each prompt with and without worked examples."""
+    """Measure accuracy, and accuracy under PWWS, of each prompt with and without worked examples."""
     for data in terms.data:
         for shots in (0, 4):
             for name, prompt in PROMPTS.items():
@@ -162,7 +162,7 @@ def measure_prompts(terms: PromptTerms) -> Iterator[dict[str, Any]]:
 
 
 def make_folder(folder: Path, tokenizer: str, settings: Mapping[str, int | bool] = BILLION) -> None:
-    """A causal model of Llama's shape with weights as drawn, and another's tokenizer."""
+    """Write a causal model of Llama's shape with random weights, and the tokenizer of another model."""
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
@@ -174,11 +174,11 @@ def make_folder(folder: Path, tokenizer: str, settings: Mapping[str, int | bool]
 
 
 def measure_share(terms: PromptTerms) -> Iterator[dict[str, Any]]:
-    """PWWS on news as the model itself sorts them, and forward passes over prompts of the same length."""
+    """Run PWWS on news with the model's own labels, and forward passes over prompts of the same length."""
     victim, examples = _equip(terms, terms.data[0], DETAILED, 0)
     given = victim.predict([tuple(one.fields.values()) for one in examples]).argmax(1).tolist()
     examples = [replace(one, label=label) for one, label in zip(examples, given, strict=True)]
-    _attack(victim, examples[:8], None)  # what is loaded once is no part of it
+    _attack(victim, examples[:8], None)  # loading is not measured
     scored, tokens, read = victim.meter.queries, victim.meter.tokens_in, victim.tokens_read
     begun = perf_counter()
     found, _ = _attack(victim, examples, None, width=256)
@@ -192,7 +192,7 @@ def measure_share(terms: PromptTerms) -> Iterator[dict[str, Any]]:
 
 
 def _forward_rate(victim: Any, *, rows: int = 256, length: int = 128, seconds: float = 3.0) -> float:
-    """Tokens a second of the library's own forward pass in the same numbers, one size of batch, nothing else done."""
+    """Return the tokens a second of the library's own forward pass in the same precision, at one batch size."""
     import torch
 
     model = victim.model if victim.fast is None else victim.fast

@@ -1,4 +1,4 @@
-"""What successes read like: how near to the original a sentence encoder finds them, and how odd a language model."""
+"""Measure the quality of successes: their similarity to the original by a sentence encoder, and their perplexity."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.score import Floats
 from malaprop_bench.measured import Measured, Row
 
-Pair = tuple[str, str]  # the original, or what the tool began with, and what became of it
+Pair = tuple[str, str]  # the original, or the text the tool started from, and the adversarial text
 
 
 def measure_files(files: Sequence[Path], rows: Sequence[Row], names: Sequence[str]) -> None:
-    """Adds the measures to those of the files that lack them; all texts are read in one go."""
+    """Add the measures to the files that lack them; each model reads all texts at once."""
     for name in names:
         held = {file: Measured.read(file) for file in files}
         wanted = {file: _pairs(one, rows) for file, one in held.items() if name not in one.quality}
@@ -50,12 +50,12 @@ def _read_perplexities(texts: Sequence[str]) -> list[float]:
 
 
 def _similarity(pairs: Sequence[Pair], vectors: dict[str, Floats]) -> float | None:
-    """The mean cosine."""
+    """Return the mean cosine of the pairs; None without a pair."""
     return fmean(float(vectors[one] @ vectors[two]) for one, two in pairs) if pairs else None
 
 
 def _ratio(pairs: Sequence[Pair], found: dict[str, float]) -> float | None:
-    """The median of how many times as odd the changed text is."""
+    """Return the median ratio of the perplexities after and before; None without a pair."""
     return median(found[two] / found[one] for one, two in pairs) if pairs else None
 
 
@@ -66,7 +66,7 @@ KINDS: dict[str, tuple[Callable[[Sequence[str]], Sequence[Any]], Callable[[Seque
 
 
 def check_measures(names: Sequence[str]) -> None:
-    """Refuses a measure that is none of these."""
+    """Raise on an unknown name of a measure."""
     for name in names:
         if name not in KINDS:
             raise unknown("measure of bench", name, KINDS)

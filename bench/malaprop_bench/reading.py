@@ -1,4 +1,4 @@
-"""How what each recipe breaks reads: `python -m malaprop_bench.reading OUT FOLDER...` measures runs of audits.
+"""Measure how the successes of each recipe read: `python -m malaprop_bench.reading OUT FOLDER...`, on runs of audits.
 
 The first texts that a recipe broke are read, every text once by each model; perplexities that the audit measured are
 taken from there. Mistakes of grammar are those that were not in the original.
@@ -33,7 +33,7 @@ HEAD = (
 
 
 def keep(folders: Iterable[Path], most: int = MOST) -> dict[str, Any]:
-    """The figures of every recipe, by its run below these folders."""
+    """Return the figures of every recipe, from its run below these folders."""
     runs: dict[str, Sequence[Outcome]] = {}
     for folder in find_runs(list(folders)):
         found = outcomes_of(folder)
@@ -61,14 +61,14 @@ def keep(folders: Iterable[Path], most: int = MOST) -> dict[str, Any]:
 
 
 def find_pairs(found: Iterable[Outcome]) -> list[Pair]:
-    """Originals and what became of them, of successes that left something to read, in the order of their ids."""
+    """Return the originals and adversarial texts of successes in the order of their ids, without empty texts."""
     broken = sorted((one for one in found if one.status == "success" and one.adversarial), key=lambda one: one.id)
     pairs = [(one.original.text, one.adversarial.text) for one in broken if one.adversarial is not None]
     return [pair for pair in pairs if pair[1].strip()]
 
 
 def find_perplexities(runs: Iterable[Iterable[Outcome]]) -> dict[str, float]:
-    """Of texts whose perplexity was measured as they were broken."""
+    """Return the perplexity of each text that the audit measured."""
     found = {}
     for one in (one for run in runs for one in run):
         if one.adversarial is not None and "perplexity" in one.measures:
@@ -105,7 +105,7 @@ def _name_checker() -> str:
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each recipe; a dash where there was nothing to read."""
+    """Return a row for each recipe, with a dash if it has no texts to read."""
     return [
         [
             f"[{name}](recipes/{name.replace('*', '-star')}.md)",

@@ -37,7 +37,7 @@ FIGURES = (
 
 
 def beside(record: Held) -> list[str]:
-    """Every recipe of the peers on every victim, and those that cannot be run with the reason."""
+    """Return the table of every peer's recipe on every victim, with a reason for those that cannot run."""
     return lines(BESIDE, [row for entry in ROSTER for row in _rows(entry, record)])
 
 
@@ -74,18 +74,18 @@ def _both(peer: Held, *, exact: bool) -> list[str]:
 
 
 def faster(peer: Held) -> float:
-    """The peer's processor time over ours, for the same texts."""
+    """Return the peer's processor time over ours, for the same texts."""
     return float((peer["processor_ratios"] or [peer["faster"]])[0])
 
 
 def differ(record: Held) -> list[str]:  # noqa: ARG001 - every table takes its record
-    """In words, what the figures of a row do not say."""
-    told = [[_link(entry), f"{entry.tool} `{entry.theirs}`", entry.differs] for entry in ROSTER if entry.differs]
-    return lines(DIFFER, told)
+    """Return the table of differences in words, which the figures do not show."""
+    rows = [[_link(entry), f"{entry.tool} `{entry.theirs}`", entry.differs] for entry in ROSTER if entry.differs]
+    return lines(DIFFER, rows)
 
 
 def figures(name: str, record: Held) -> list[str]:
-    """What was measured of one recipe of ours: as it is, in each peer's variant, and the peer itself."""
+    """Return the measurements of one recipe of ours: our defaults, each peer's variant, and the peer itself."""
     rows = [row for cell in record["cells"] for row in _figures(name, cell)]
     return lines(FIGURES, rows) if rows else ["Not measured yet."]
 
@@ -126,7 +126,7 @@ def _line(cell: Held, run: str, side: Held, rows: int) -> list[str]:
 
 
 def _measured(quality: Held, name: str) -> str:
-    """One measure, with the texts that it is of where these are fewer than the row's."""
+    """Return one measure, with the number of its texts if these are fewer than the row's."""
     few = f" ({quality['texts']} texts)" if "texts" in quality and name in quality else ""
     return number(quality.get(name)) + few
 

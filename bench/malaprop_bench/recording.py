@@ -1,4 +1,4 @@
-"""Recording: a victim that keeps what it was asked, so that the same texts can be passed through the model alone."""
+"""A victim that records its queries, so that the same texts can be passed through the model alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from malaprop.core.victim import Victim
 
 
 class Recording:
-    """Everything but the record is the victim's own; strings are made afterwards, outside of any clock."""
+    """A victim that records the pools it scores; strings are built afterwards, outside of measured time."""
 
     def __init__(self, inner: Victim) -> None:
         self.inner = inner
@@ -18,11 +18,11 @@ class Recording:
 
     @property
     def victim(self) -> Victim:
-        """Itself, as what it passes for."""
+        """Return this object, typed as a victim."""
         return cast(Victim, self)
 
     def texts(self) -> tuple[str, ...]:
-        """The distinct ones, in the order they came."""
+        """Return the distinct texts in the order of the queries."""
         return tuple(dict.fromkeys(str(text) for pool, wanted in self.asked for text in pool.texts(wanted)))
 
     def begin(self, pool: Pool, wanted: Ints) -> Any:

@@ -1,8 +1,8 @@
-"""What training to reject leaves under attack: a model is hardened, then attacked on texts held out.
+"""Measure training to reject under attack: a model is hardened, then attacked on held-out texts.
 
 python -m malaprop_bench.rejected docs/measured/reject.jsonl reject:tries=4 --model BERT --data mr-full --set epochs=5
 
-One half of the texts held out sets the threshold of rejection, at each cost in turn; PWWS and TextFooler attack texts
+One half of the held-out texts sets the threshold of rejection, at each cost in turn; PWWS and TextFooler attack texts
 of the other half. A line an attack and cost is added to the file; `malaprop bench --fill docs/hardening.md` puts the
 table on the page. Methods that reject nothing, and `plain`, have one cost, 0.
 """
@@ -28,7 +28,7 @@ PLAIN = "plain"
 
 
 def rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A line for each model and cost."""
+    """Return a row for each model and cost."""
     return [
         [
             one["model"], one["data"], f"`{one['method']}`", str(one["epochs"]),
@@ -46,7 +46,7 @@ def _rate(found: Mapping[str, int]) -> str:
 def measure(
     method: str, *, model: str, data: str, settings: Mapping[str, Any], costs: Sequence[float], texts: int, device: str
 ) -> Iterator[dict[str, Any]]:
-    """Hardens, and attacks at each cost."""
+    """Harden a model, attack it at each cost, and yield a record for each."""
     import malaprop as mp
     from malaprop.core.victim import REJECTED
     from malaprop.frame.study.selection import Selection
@@ -69,7 +69,7 @@ def measure(
 
 
 def set_threshold(source: Path, target: Path, texts: Sequence[Any], cost: float, device: str) -> Path:
-    """A copy of a model whose threshold of rejection costs so much of these texts."""
+    """Copy a model, with its threshold of rejection moved by as much as costs the share `cost` of these texts."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -87,7 +87,7 @@ def set_threshold(source: Path, target: Path, texts: Sequence[Any], cost: float,
 
 
 def attack(folder: Path, texts: Sequence[Any], device: str) -> dict[str, Any]:
-    """How many texts are right without an attack, under each and under all of them."""
+    """Count the texts that are right without an attack, under each attack, and under all of them."""
     import malaprop as mp
 
     victim, total = mp.victim(str(folder), device=device), len(texts)

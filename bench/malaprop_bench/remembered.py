@@ -1,4 +1,4 @@
-"""What attacks left of a model behind a memory of queries: `python -m malaprop_bench.remembered OUT STUDY` keeps the
+"""Accuracy of a model behind a memory of queries under attack: `python -m malaprop_bench.remembered OUT STUDY` keeps
 figures of a folder of `malaprop study defences`, by defence and run. A run that did not end is left out.
 """
 
@@ -16,13 +16,13 @@ HEAD = ("defence", "attack", "broken", "right under attack")
 
 
 def read_statuses(file: Path) -> dict[str, str]:
-    """By text how its attack ended."""
+    """Return the status of the attack on each text, by id."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     return {line["id"]: line["status"] for line in lines if "status" in line}
 
 
 def keep(study: Path) -> dict[str, Any]:
-    """By defence: how many texts are right, what each attack broke, and how many are right under all of them."""
+    """Return for each defence the number of texts that are right, broken by each attack, and right under all."""
     runs: dict[str, dict[str, dict[str, str]]] = {}
     for file in sorted(study.glob("*/*/outcomes.jsonl")):
         runs.setdefault(file.parts[-3], {})[file.parts[-2]] = read_statuses(file)
@@ -40,7 +40,7 @@ def keep(study: Path) -> dict[str, Any]:
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each defence and attack, and one for all attacks together."""
+    """Return a row for each defence and attack, and one for all attacks together."""
     texts, out = held["texts"], []
     for defence, found in held["defences"].items():
         for attack, broken in found["broken"].items():

@@ -1,4 +1,4 @@
-"""Roll: many recipes on one victim, with one start of each tool. What is on disk is done."""
+"""Measure many recipes on one victim with one start of each tool; a recipe whose file is on disk is not run again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OURS = "malaprop"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roll:
-    """`spec` names the victim to every process; `held` is the folder of what was measured on it."""
+    """Many recipes on one victim. `spec` names it to every process; `held` is the folder of its measurements."""
 
     name: str
     spec: str
@@ -42,7 +42,7 @@ class Roll:
         return read_rows(self.held / "rows.jsonl")
 
     def cells(self, recipes: Sequence[str]) -> Iterator[Cell]:
-        """Runs what is not on disk yet, and gives a cell for each recipe."""
+        """Run the recipes that are not on disk yet, and yield a cell for each recipe."""
         broken: list[str] = []
         for other in self.peers:
             broken += self._run_peer(other, [recipe for recipe in recipes if other.tool.has(recipe, stock=False)])
@@ -83,7 +83,7 @@ class Roll:
         return {tool: Measured.read(file) for tool, file in files.items() if file.exists()}
 
     def _walks(self, recipe: str) -> list[str]:
-        """What of ours is run for a recipe: the walk beside each peer, then our defaults."""
+        """Return our runs for a recipe: the variant of each peer, then our defaults."""
         counts = {tool: len(held.outcomes) for tool, held in self._theirs(recipe).items()}
         walks = [f"{walk_beside(recipe, tool)}:{count}" for tool, count in counts.items()]
         first = next(iter(counts.values()), len(self.rows))
@@ -111,13 +111,13 @@ class Roll:
         return Measured.read(file) if file.exists() else None
 
     def _reasons(self, recipe: str, walks: Sequence[str], broken: Sequence[str]) -> Iterator[str]:
-        """Why a side is missing: what its process said, or what ended all of them."""
+        """Yield why a side is missing: the reason that its process wrote, or the failure of the whole tool."""
         wanted = [(other.tool.name, recipe) for other in self.peers if other.tool.has(recipe, stock=False)]
         for tool, name in [*wanted, *((OURS, walk) for walk in walks)]:
             if (self.held / tool / f"{name}.json").exists():
                 continue
-            told = self.held / tool / f"{name}{REASON}"
-            said = told.read_text(encoding="utf-8") if told.exists() else "; ".join(broken) or "it was not run"
+            file = self.held / tool / f"{name}{REASON}"
+            said = file.read_text(encoding="utf-8") if file.exists() else "; ".join(broken) or "it was not run"
             yield f"{tool}: {said}"
 
 

@@ -1,6 +1,6 @@
-"""Every recipe of TextAttack 0.3.11 and OpenAttack 2.1.1: what of ours walks beside it, and where the two differ.
+"""Every recipe of TextAttack 0.3.11 and OpenAttack 2.1.1, our recipe for the same attack, and where the two differ.
 
-The one list behind `malaprop bench --attack`, the table of recipes and the figures on each recipe's page.
+This list serves `malaprop bench --attack`, the table of recipes and the figures on each recipe's page.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ _MASKED = "our masked language model in place of BERT-base, on both sides"
 class PeerRecipe:
     """One recipe of one tool, `name` on the command line and `theirs` in the tool.
 
-    `ours` with `settings`, less the constraints named in `without`, is the recipe of the library that walks as the tool
-    does; `exact` says that both are
-    deterministic, so that they should end alike, text for text. `differs`: in words. `missing`: why the tool's cannot
-    be run.
+    `ours` with `settings`, less the constraints named in `without`, is the recipe of the library that searches as the
+    tool does. `exact` says that both are deterministic, so that they should end alike, text for text. `differs` gives
+    the differences in words, `missing` the reason why the tool's recipe cannot run.
     """
 
     tool: str
@@ -39,7 +38,7 @@ class PeerRecipe:
 
     @property
     def recipe(self) -> str:
-        """Our recipe without the preset: its page, and what users run."""
+        """Return our recipe's name without the preset, as users run it."""
         return self.ours.partition(":")[0]
 
 
@@ -177,10 +176,10 @@ ROSTER: tuple[PeerRecipe, ...] = (*_textattack(), *_openattack())
 
 
 def names_of(tool: str) -> tuple[str, ...]:
-    """What the tool can be asked for here."""
+    """Return the names of the tool's recipes that can run here."""
     return tuple(one.name for one in ROSTER if one.tool == tool and not one.missing)
 
 
 def find(tool: str, name: str) -> PeerRecipe | None:
-    """The tool's recipe of that name, if it has one that runs."""
+    """Return the tool's recipe of that name, or None if it has none that can run."""
     return next((one for one in ROSTER if (one.tool, one.name) == (tool, name) and not one.missing), None)

@@ -1,4 +1,4 @@
-"""Tables of what replacement rules break, from a kept record of `malaprop rules measure`."""
+"""Tables of the success of replacement rules, from a record of `malaprop rules measure`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FAMILIES = {"word": "-W-", "ELMo": "-WC-", "character": "-C-"}
 
 
 def family_lines(held: Mapping[str, Any]) -> list[str]:
-    """All victims, and each family of them, by where the rules come from; the first rules are from counts."""
+    """Return a row for all victims and each family, a column for each set of rules; the first rules are from counts."""
     wholes = held["wholes"]
     cells = {(one["rules"], one["victim"]): one["success"]["value"] for one in held["cells"]}
     victims = list(dict.fromkeys(victim for _, victim in cells))
@@ -29,7 +29,7 @@ def family_lines(held: Mapping[str, Any]) -> list[str]:
 
 
 def share_lines(held: Mapping[str, Any]) -> list[str]:
-    """How many texts are broken with so many of the words changed, mean over victims."""
+    """Return the share of texts broken within each share of words changed, mean over victims."""
     shares = list(held["cells"][0]["within"])
     rows = []
     for name in (one["rules"] for one in held["wholes"]):

@@ -1,4 +1,4 @@
-"""What each incremental scorer saves: arithmetic and time beside whole forward passes over the same variants."""
+"""Measure the saving of each incremental scorer in arithmetic and time, against whole forward passes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from malaprop.models.victims.tokens import TokenVictim
     from malaprop.training.splits import Splits
 
-# The victims whose scorers are told apart, by how a row calls them.
+# The victims, one for each kind of scorer, by their names in the table.
 MODELS: Mapping[str, str] = {
     "word CNN": "CNN-W-Random-1",
     "LSTM": "LSTM-W-Random-1",
@@ -55,7 +55,7 @@ _REPEATS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
-    """How many texts are varied, in how many slots each, and by how many words a slot: a round of PWWS has about so."""
+    """The size of a round: texts, slots varied in each, and words for each slot, about as in a round of PWWS."""
 
     texts: int = 24
     dear: int = 4  # texts for a transformer
@@ -66,7 +66,7 @@ class Rounds:
 def measure(
     *, threads: int = 1, seed: int = 0, rounds: Rounds | None = None, models: Mapping[str, str] = MODELS
 ) -> dict[str, Any]:
-    """One row a model: fresh weights, texts of the packaged reviews, words drawn from other texts."""
+    """Measure each model with random weights, on the packaged reviews, with words drawn from other texts."""
     from malaprop.data.base import load
     from malaprop.training.splits import splits
 
@@ -84,7 +84,7 @@ def measure(
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """The table under HEAD."""
+    """Return the rows under HEAD."""
     return [_line(row) for row in held["rows"]]
 
 
@@ -105,7 +105,7 @@ def _line(row: Mapping[str, Any]) -> list[str]:
 
 
 def _row(name: str, spec: str, data: Splits, seed: int, rounds: Rounds) -> dict[str, Any] | None:
-    """None where the model has no scorer of its own."""
+    """Measure one model; return None if it has no incremental scorer."""
     from malaprop.models.scorers.plain import Plain
 
     with tempfile.TemporaryDirectory(prefix="malaprop-scorer-") as folder:
@@ -127,7 +127,7 @@ def _row(name: str, spec: str, data: Splits, seed: int, rounds: Rounds) -> dict[
 
 
 def _cost(scorer: Scorer, work: Splice) -> dict[str, float]:
-    """Of one variant, tables of products made beforehand: they are made once a victim."""
+    """Return multiply-adds and milliseconds for one variant; tables that a victim builds once are not measured."""
     from malaprop_bench.arithmetic import count
 
     one_round = partial(scorer.logits, work)
@@ -153,7 +153,7 @@ def _fresh(spec: str, data: Splits, folder: Path, seed: int) -> TokenVictim:
 
 
 def variants(victim: TokenVictim, examples: Sequence[Example], rounds: Rounds, seed: int) -> Splice:
-    """Spliced tokens of variants with one word changed each."""
+    """Return the tokens of variants with one word changed each."""
     from malaprop.models.tokens.pieces import Pieces
     from malaprop.models.tokens.splice import Frame, splice
 

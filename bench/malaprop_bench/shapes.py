@@ -1,4 +1,4 @@
-"""Victims of a given shape, made on the spot: weights as drawn, or trained for some seconds on the data at hand."""
+"""Build victims of a given shape with random weights, or trained for some seconds on the given data."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _tokenizers: dict[tuple[str, str, str], Tokenizer] = {}  # learned in this proce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """`zoo` names the model of the zoo whose network it is, with `settings` of its own; "": a classifier of the
-    transformers library, of the architecture `kind` and these settings, with a tokenizer that cuts into `tokens`.
+    """The architecture of a victim: the network of the model `zoo` with `settings`; if `zoo` is "", a transformers
+    classifier of the architecture `kind` with these settings, and a tokenizer that cuts into `tokens`.
 
     `limit` is how many tokens it reads, `rate` the learning rate of its short training.
     """
@@ -79,7 +79,7 @@ def is_shape(spec: str) -> bool:
 
 
 def make(spec: str, data: Splits, folder: Path, *, seconds: float = 0.0, device: str = "cpu", seed: int = 0) -> Path:
-    """A folder that `--victim` takes, with a model of this shape; `seconds` of training, 0 for weights as drawn."""
+    """Write a model of this shape to a folder for `--victim`; `seconds` of training, 0 for random weights."""
     name = spec.removeprefix(PREFIX).lower()
     if name not in SHAPES:
         raise unknown("shape", name, SHAPES)
@@ -90,7 +90,7 @@ def make(spec: str, data: Splits, folder: Path, *, seconds: float = 0.0, device:
 
 
 def draw(name: str, data: Splits, folder: Path, seed: int = 0) -> Path:
-    """A folder with a word model of the zoo, in the zoo's own shape, with weights as drawn."""
+    """Write a word model of the zoo in its own shape, with random weights, to a folder; return the folder."""
     _words(Shape(zoo=name, limit=512), data, folder, 0.0, "cpu", seed)
     return folder
 
@@ -154,7 +154,7 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
 
 
 def _learned(tokens: str, data: Splits) -> Tokenizer:
-    """Of each kind one for all shapes that are made of the same data."""
+    """Return a tokenizer of this kind learned from the data; shapes on the same data share it."""
     key = (tokens, data.name, data.fingerprint)
     if key not in _tokenizers:
         learn = {"pieces": word_pieces, "bytes": byte_pairs, "unigrams": unigrams}[tokens]
@@ -163,7 +163,7 @@ def _learned(tokens: str, data: Splits) -> Tokenizer:
 
 
 def word_pieces(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
-    """A lower-casing WordPiece tokenizer learned from the texts, laid out as BERT's."""
+    """Learn a lower-casing WordPiece tokenizer from the texts, with BERT's special tokens."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     made = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk"]))
@@ -175,7 +175,7 @@ def word_pieces(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
 
 
 def byte_pairs(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
-    """A byte-level tokenizer learned from the texts, as RoBERTa has it: a space is a part of the next token."""
+    """Learn a byte-level tokenizer from the texts, as RoBERTa has it: a space is a part of the next token."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     made = Tokenizer(models.BPE())
@@ -189,7 +189,7 @@ def byte_pairs(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
 
 
 def unigrams(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
-    """A tokenizer of the kind that SentencePiece learns, as DeBERTa v3 has it."""
+    """Learn a tokenizer of SentencePiece's unigram kind from the texts, as DeBERTa v3 has it."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     made = Tokenizer(models.Unigram())
@@ -203,7 +203,7 @@ def unigrams(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
 
 
 def _framed(tokenizer: Tokenizer) -> Tokenizer:
-    """With special tokens around a text and between two, as in BERT."""
+    """Add special tokens around a text and between two, as in BERT."""
     from tokenizers import processors
 
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -230,7 +230,7 @@ def _texts(examples: Sequence[Example]) -> Iterator[str]:
 def _train(
     model: nn.Module, rows: Rows, examples: Sequence[Example], pad: int, rate: float, seconds: float, seed: int
 ) -> float:
-    """Trains until the time is over, with the rate falling to nothing by then; gives the seconds it took."""
+    """Train until the time is over, with the rate falling to 0 by then; return the seconds it took."""
     import torch
     from torch.nn import functional
 
@@ -256,7 +256,7 @@ def _train(
 
 
 def _steps(model: nn.Module, rows: Rows, labels: Sequence[int], pad: int, seed: int) -> Callable[[], Any]:
-    """Gives a random batch of rows, lengths and labels at each call."""
+    """Return a function that gives a random batch of rows, lengths and labels at each call."""
     import torch
 
     from malaprop.core.seeds import generator

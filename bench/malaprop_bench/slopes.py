@@ -1,4 +1,4 @@
-"""Gradients of a victim of ours as the peers want them: one row for each word of a text."""
+"""Gradients of a victim of ours in the peers' form: one row for each word of a text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from malaprop.core.text import Text, Words
 
 
 def word_slopes(victim: Any, text: str, label: int, *, away: bool = True) -> tuple[list[str], Floats]:
-    """The words of a text, and for each the mean gradient at its tokens [word, dim] of the loss of `label`.
+    """Return the words of a text, and for each the mean gradient at its tokens [word, dim] of the loss of `label`.
 
-    With away=False it is the gradient of what lowers that loss. A word that the victim does not read has zeros.
+    With away=False the gradient points to a lower loss. A word that the victim does not read has zeros.
     """
     from malaprop.models.gradients.tokens import pad_rows
 
@@ -33,9 +33,9 @@ def word_slopes(victim: Any, text: str, label: int, *, away: bool = True) -> tup
 
 
 def token_slopes(victim: Any, tokens: Sequence[str], label: int) -> Floats:
-    """The gradient at each of these tokens [token, dim] of what lowers the loss of `label`.
+    """Return the gradient at each of these tokens [token, dim] that lowers the loss of `label`.
 
-    Of a word model alone, for which every token is one of its own.
+    The victim must be a word model, for which every token is one id.
     """
     from malaprop.models.gradients.tokens import pad_rows
 
@@ -49,8 +49,8 @@ def token_slopes(victim: Any, tokens: Sequence[str], label: int) -> Floats:
 
 
 def gradients_of(victim: Any) -> Any:
-    """What the victim shows of its gradients at tokens."""
+    """Return the victim's gradients at tokens; raise if it has none."""
     found = getattr(victim, "gradients", None)
     if not hasattr(found, "slopes"):
-        raise CapabilityError(f"{victim.name} shows no gradients at its words; use another victim")
+        raise CapabilityError(f"{victim.name} has no gradients at its words; use another victim")
     return found

@@ -1,4 +1,4 @@
-"""The table of spelling restored: what is left of character attacks, from records of `malaprop study defences`."""
+"""The table of spelling correction against character attacks, from records of `malaprop study defences`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = (
 
 
 def rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A line for each victim and attack; the second defence of a record is that of the table."""
+    """Return a row for each victim and attack; the second defence of a record is that of the table."""
     return [
         [
             held["victim"], held["data"].partition(":")[0], f"`{attack}`", *map(_rate, (none["clean"], spell["clean"])),
@@ -29,7 +29,7 @@ def rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 def zip_attacks(
     first: str, none: Mapping[str, Any], spell: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Each attack with what it left without the defence and with it."""
+    """Yield each attack with its figures without the defence and with it."""
     yield first, none, spell
     for plain, guarded in zip(none["others"], spell["others"], strict=True):
         yield guarded["attack"], plain, guarded

@@ -1,7 +1,7 @@
-"""What a memory of queries costs people who attack nothing: `python -m malaprop_bench.strangers OUT DATA...`.
+"""Measure false alarms of a memory of queries on harmless texts: `python -m malaprop_bench.strangers OUT DATA...`.
 
-The texts of a dataset are put to one memory, each once, in an order drawn by the seed 0. None of them is a form of
-another, but for what the data has twice, so whoever is rejected is rejected wrongly.
+One memory receives the texts of a dataset, each once, in an order drawn by the seed 0. Except for duplicates in the
+data none of them is a variant of another, so each rejection is a false alarm.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ MOST = 10_000  # texts of a dataset, and of the memory
 
 
 def measure(texts: Sequence[Fields], limit: int) -> dict[str, Any]:
-    """How many of these texts one memory rejects."""
+    """Count the texts that one memory rejects, and its time for a text."""
     memory, began = QueryMemory(limit=limit, remember=MOST), process_time()
     rejected = sum(not memory.admit(text) for text in texts)
     return {"rejected": rejected, "texts": len(texts), "ms": round(1000 * (process_time() - began) / len(texts), 2)}
 
 
 def read_texts(data: str) -> list[Fields]:
-    """The training texts of a dataset, in another order."""
+    """Return the training texts of a dataset in random order, up to `MOST`."""
     texts = [tuple(example.fields.values()) for example in load(data, split="train")]
     Random(0).shuffle(texts)
     return texts[:MOST]
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each dataset and limit."""
+    """Return a row for each dataset and limit."""
     return [
         [name, limit, str(Rate(found["rejected"], found["texts"])), f"{found['ms']:.1f}"]
         for name, limits in held["streams"].items()
@@ -48,11 +48,11 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def run(names: Iterable[str]) -> dict[str, Any]:
-    """The record of these datasets."""
+    """Measure these datasets and return the record."""
     streams = {}
     for name in names:
         texts = read_texts(name)
-        measure(texts[:100], 5)  # what is read once is no part of the time
+        measure(texts[:100], 5)  # loading is not measured
         streams[name] = {str(limit): measure(texts, limit) for limit in LIMITS}
     return {"remember": MOST, "streams": streams}
 

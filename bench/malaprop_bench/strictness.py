@@ -1,4 +1,4 @@
-"""What quality=strict costs and gains: `python -m malaprop_bench.strictness OUT NLI FOLDER...` measures runs of audits.
+"""Measure cost and gain of quality=strict: `python -m malaprop_bench.strictness OUT NLI FOLDER...`, on runs of audits.
 
 NLI is a victim for pairs with the labels entailment, neutral and contradiction. Each run is one recipe on one victim;
 those of a recipe and of its strict form are put side by side. Pairs are measured of texts that both forms broke.
@@ -41,7 +41,7 @@ Key = tuple[str, str]  # victim and text
 
 
 def keep(folders: Iterable[Path], nli: str, most: int = MOST) -> dict[str, Any]:
-    """The figures of every recipe and of its strict form, by their runs below these folders."""
+    """Return the figures of every recipe and of its strict form, from their runs below these folders."""
     runs: dict[str, dict[Key, Outcome]] = {}
     for folder in find_runs(list(folders)):
         run = Run.read(folder)
@@ -73,7 +73,7 @@ def _count(found: Iterable[Outcome]) -> dict[str, Any]:
 
 
 def measure(pairs: Mapping[str, Sequence[Pair]], nli: str) -> dict[str, dict[str, Any]]:
-    """Entailment, similarity and perplexity of originals and what became of them; every text is read once a model."""
+    """Measure entailment, similarity and perplexity of pairs of texts; a model reads each text once."""
     texts = list(dict.fromkeys(text for some in pairs.values() for pair in some for text in pair))
     verdicts = read_verdicts([*dict.fromkeys(pair for some in pairs.values() for pair in some)], nli)
     vectors = {name: read_vectors(texts, name) for name in ("mpnet", "use")}
@@ -95,13 +95,13 @@ def measure(pairs: Mapping[str, Sequence[Pair]], nli: str) -> dict[str, dict[str
 
 
 def count_edits(before: str, after: str) -> int:
-    """How many words differ between two texts of as many words."""
+    """Count the words that differ between two texts of the same number of words."""
     table = Words()
     return len(Text.of(after, table).changed(Text.of(before, table)))
 
 
 def read_verdicts(pairs: Sequence[Pair], nli: str) -> dict[Pair, tuple[str, str]]:
-    """What the second text of each pair is to the first, and the first to the second."""
+    """Return the verdict of the NLI model on each pair, in both directions."""
     from malaprop.frame.runs.victims import victim
 
     judge = victim(nli)
@@ -112,21 +112,21 @@ def read_verdicts(pairs: Sequence[Pair], nli: str) -> dict[Pair, tuple[str, str]
 
 
 def read_vectors(texts: Sequence[str], name: str) -> dict[str, Floats]:
-    """The vector of each text by an encoder."""
+    """Return the vector of each text by an encoder."""
     from malaprop.models.encoders.encoder import open_encoder
 
     return dict(zip(texts, open_encoder(name).encode(texts), strict=True))
 
 
 def read_perplexities(texts: Sequence[str]) -> dict[str, float]:
-    """How odd a language model finds each text."""
+    """Return the perplexity of each text by a language model."""
     from malaprop.models.encoders.language_model import open_language_model
 
     return dict(zip(texts, open_language_model().perplexity(texts).tolist(), strict=True))
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """A line for each form of each recipe."""
+    """Return a row for each form of each recipe."""
     return [
         [
             f"`{name}`",

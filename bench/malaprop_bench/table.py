@@ -1,4 +1,4 @@
-"""The comparison as Markdown tables and as a picture of bars, both made from its JSON alone."""
+"""Show the comparison as Markdown tables and as a bar chart, both from its JSON alone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ RESULTS = (
 
 
 def markdown(summary: Held) -> str:
-    """The whole page: what was run on, one line a cell for time, one a side for results, and how to read them."""
+    """Return the page: machine, a row of times for each cell, a row of results for each side, and how to read them."""
     lines = [
         "# Speed",
         "",
@@ -96,7 +96,7 @@ All sides are in 32 bits, but for ours in rows that say bf16 or int8.
 
 
 def about(summary: Held) -> str:
-    """One line of machine, versions and terms."""
+    """Return a line with machine, versions and settings."""
     flat = {**{k: v for k, v in summary.items() if k not in ("cells", "terms")}, **summary.get("terms", {})}
     tools = dict.fromkeys(side["tool"] for cell in summary["cells"] for side in cell["peers"].values())
     return " · ".join([*(f"{key}: {value}" for key, value in flat.items()), *tools])
@@ -136,7 +136,7 @@ def _times(cell: Held) -> list[str]:
 
 
 def processor_rows(summaries: Sequence[Held]) -> list[list[str]]:
-    """The table under PROCESSOR: by processor time, for comparisons on a machine that has other work, too."""
+    """Return the rows under PROCESSOR: processor times, for comparisons on a machine that has other work, too."""
     return [_processor(cell) for summary in summaries for cell in summary["cells"] if cell["ours"]]
 
 
@@ -160,13 +160,13 @@ def _processor(cell: Held) -> list[str]:
 
 
 def _spread(middle: float | None, ratios: Sequence[float]) -> str:
-    """One ratio, and the range of several."""
+    """Format a ratio, with the range of several runs."""
     span = f" ({number(min(ratios))}-{number(max(ratios))})" if len(ratios) > 1 else ""
     return f"{number(middle)}{span}"
 
 
 def _ratio(peer: Held, rows: int) -> str:
-    """With the range of several runs, and the texts where the peer finished fewer."""
+    """Format a peer's ratio, with the range of several runs, and the number of texts if the peer finished fewer."""
     if not peer:
         return "-"
     fewer = f" on {peer['rows']}" if peer["rows"] < rows else ""
@@ -193,7 +193,7 @@ def _side(side: Held) -> list[str]:
 
 
 def lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table."""
+    """Return the lines of a Markdown table."""
     return [_line(head), _line(["---"] * len(head)), *map(_line, rows)]
 
 
@@ -210,7 +210,7 @@ COLORS = ("#3b6ea8", "#8a6d1f")
 
 
 def svg(summary: Held) -> str:
-    """Bars of how many times faster than each peer, on a logarithmic scale; the goal against TextAttack is a tick."""
+    """Draw bars of the speed-up over each peer on a logarithmic scale, with a tick for the goal against TextAttack."""
     cells = [cell for cell in summary["cells"] if cell["peers"]]
     top = max([10.0, *(1.3 * max(_reach(cell)) for cell in cells)])
     step = BAR * len(TOOLS) + 12
@@ -225,7 +225,7 @@ def svg(summary: Held) -> str:
     inner = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">\n'
-        f"<title>Times faster than each peer</title>\n<desc>{escape(_told(cells))}</desc>\n<style>{_STYLE}</style>\n"
+        f"<title>Times faster than each peer</title>\n<desc>{escape(_words(cells))}</desc>\n<style>{_STYLE}</style>\n"
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>\n{inner}\n</svg>\n'
     )
 
@@ -234,8 +234,8 @@ def _reach(cell: Held) -> list[float]:
     return [cell["goal"] or 1.0, *(peer["faster"] for peer in cell["peers"].values())]
 
 
-def _told(cells: Sequence[Held]) -> str:
-    """The picture in words, for those who do not see it."""
+def _words(cells: Sequence[Held]) -> str:
+    """Return the picture in words, for screen readers."""
     ratios = (f"{name(c)}: {number(p['faster'])} times {tool}" for c in cells for tool, p in c["peers"].items())
     return "; ".join(ratios) or "no peer was run"
 
@@ -274,7 +274,7 @@ _STYLE = (
 
 
 def _along(value: float, top: float) -> float:
-    """Where a ratio lies between 1 and the top of the scale."""
+    """Return the position of a ratio between 1 and the top of the scale, in pixels."""
     return (WIDTH - LEFT - 70) * max(0.0, log(value) / log(top)) if value > 0 else 0.0
 
 

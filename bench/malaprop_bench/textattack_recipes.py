@@ -1,4 +1,4 @@
-"""TextAttack's recipes as it builds them, with resources of ours in the place of what it would download.
+"""Build TextAttack's own recipes, with our resources in place of its downloads.
 
 Run by the peer's Python.
 """
@@ -19,14 +19,14 @@ from malaprop_bench.roster import TEXTATTACK, find
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a recipe may read: our stop words, and the folder of our masked language model."""
+    """The resources of a recipe: our stop words, and the folder of our masked language model."""
 
     stop_words: Sequence[str] | None = None
     masked_lm: Path | None = None
 
 
 def build_recipe(recipe: str, model: Any, given: Resources) -> Any:
-    """The recipe by the name that `roster` has for it."""
+    """Build a recipe by its name in `roster`."""
     stand_in_taggers()
     stand_in_homoglyphs()
     made = OWN[recipe](model) if recipe in OWN else _stock(recipe, model, given)
@@ -34,7 +34,7 @@ def build_recipe(recipe: str, model: Any, given: Resources) -> Any:
 
 
 def _stock(recipe: str, model: Any, given: Resources) -> Any:
-    """As its class builds it, once the names that would download something are those of stand-ins."""
+    """Build a recipe by its own class, after replacing the names that would download something."""
     entry = find(TEXTATTACK, recipe)
     assert entry is not None
     module = _module_of(entry.theirs)
@@ -49,7 +49,7 @@ def _module_of(name: str) -> Any:
 
 
 def _stand_ins(given: Resources) -> dict[str, Any]:
-    """By the names that recipes import."""
+    """Return our replacements by the names that recipes import."""
     transformations = import_module("textattack.transformations")
     encoder = encoder_class()
     out: dict[str, Any] = {
@@ -78,7 +78,7 @@ def _with_default(kind: Callable[..., Any], folder: str, **given: Any) -> Any:
 
 
 def no_constraint(**_: Any) -> Any:
-    """What stands for a constraint that is left out: every text passes."""
+    """Return a constraint that every text passes, in place of one that is left out."""
     base: Any = import_module("textattack.constraints").Constraint
 
     class Free(base):  # type: ignore[misc,unused-ignore]
@@ -89,7 +89,7 @@ def no_constraint(**_: Any) -> Any:
 
 
 def encoder_class() -> Any:
-    """Our sentence encoder as theirs: windows, thresholds and metrics are TextAttack's own."""
+    """Return our sentence encoder as a TextAttack constraint; windows, thresholds and metrics are TextAttack's own."""
     base: Any = import_module("textattack.constraints.semantics.sentence_encoders").SentenceEncoder
     from malaprop.models.encoders.encoder import open_encoder
 
@@ -103,13 +103,13 @@ def encoder_class() -> Any:
 
 
 def stand_in_taggers() -> None:
-    """NLTK's tagger in place of flair's, and lists of names in place of its recogniser: both would be downloaded."""
+    """Put NLTK's tagger in place of flair's and lists of names in place of its recogniser: both would be downloaded."""
     texts = import_module("textattack.shared.attacked_text").AttackedText
     texts.pos_of_word_index, texts.ner_of_word_index = _tag_of_word, _entity_of_word
 
 
 def _tag_of_word(text: Any, index: int) -> str:
-    """The universal tag of a word, read in its text."""
+    """Return the universal part-of-speech tag of a word in its text."""
     import nltk  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     if "universal_tags" not in text.attack_attrs:
@@ -118,7 +118,7 @@ def _tag_of_word(text: Any, index: int) -> str:
 
 
 def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamespace:  # noqa: ARG001
-    """A person or a place, where our own lists of names have the word; they know no case."""
+    """Return the entity type of a word, person or place, if our lists of names have it in any case."""
     alike = import_module("malaprop.assets.alike")
 
     def has(groups: Sequence[Sequence[str]]) -> bool:
@@ -130,7 +130,7 @@ def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamesp
 
 
 def stand_in_homoglyphs() -> None:
-    """TextAttack's wheel lacks the table of homoglyphs that it opens: it is given a copy made of its own pairs."""
+    """Write the table of homoglyphs that TextAttack opens but its wheel lacks, from its own pairs."""
     module: Any = import_module("textattack.transformations.word_swaps.word_swap_homoglyph_swap")
     kind = module.WordSwapHomoglyphSwap
     if getattr(kind, "complete", False):
@@ -146,7 +146,7 @@ def stand_in_homoglyphs() -> None:
 
 
 def _by_part(kind: Any) -> Any:
-    """WordNet's synonyms of a word's part of speech, in place of HowNet's: the rest is TextAttack's own."""
+    """Return TextAttack's HowNet transformation with WordNet's synonyms of a word's part of speech."""
     made = kind.__new__(kind)
     made.max_candidates, made.candidates_bank = -1, Synonyms()
     made.pos_dict = {"ADJ": "a", "NOUN": "n", "ADV": "r", "VERB": "v"}
@@ -154,7 +154,7 @@ def _by_part(kind: Any) -> Any:
 
 
 class Synonyms(dict[str, Any]):
-    """word: part of speech: synonyms, looked up when first asked for."""
+    """Synonyms by word and part of speech, looked up at first use."""
 
     def __missing__(self, word: str) -> dict[str, list[str]]:
         from nltk.corpus import wordnet  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -170,7 +170,7 @@ class Synonyms(dict[str, Any]):
 
 
 def _textfooler(model: Any, *, tagged: bool = True, similar: bool = False) -> Any:
-    """Without the sentence encoder, which ours leaves out as well, or with the one that ours has."""
+    """Build TextFooler without a sentence encoder, which ours leaves out as well, or with ours."""
     t = _parts()
     rules = [t.RepeatModification(), t.StopwordModification(), t.WordEmbeddingDistance(min_cos_sim=0.5)]
     rules += [t.PartOfSpeech(allow_verb_noun_swap=True)] if tagged else []
@@ -180,7 +180,7 @@ def _textfooler(model: Any, *, tagged: bool = True, similar: bool = False) -> An
 
 
 def _genetic(model: Any) -> Any:
-    """Without the language model, which ours leaves out as well."""
+    """Build the genetic attack without its language model, which ours leaves out as well."""
     t = _parts()
     near = t.WordEmbeddingDistance(max_mse_dist=0.5, compare_against_original=False)
     rules = [t.RepeatModification(), t.StopwordModification(), t.MaxWordsPerturbed(max_percent=0.2), near]
@@ -189,14 +189,14 @@ def _genetic(model: Any) -> Any:
 
 
 def _morpheus(model: Any) -> Any:
-    """Inflections against a classifier, where TextAttack wants a translator."""
+    """Build Morpheus against a classifier; TextAttack's attacks a translator."""
     t = _parts()
     rules = [t.RepeatModification(), t.StopwordModification()]
     return t.Attack(t.UntargetedClassification(model), rules, t.WordSwapInflections(), t.GreedySearch())
 
 
 def _bad_characters(model: Any) -> Any:
-    """Homoglyphs towards the other label of two: an attack for each label."""
+    """Build the homoglyph attack towards the other label of two: an attack for each label."""
     recipe = import_module("textattack.attack_recipes").BadCharacters2021
     by_label = [recipe.build(model, "targeted_classification", target_class=1 - label) for label in (0, 1)]
     return ByLabel(by_label)
@@ -228,7 +228,7 @@ OWN: dict[str, Callable[[Any], Any]] = {
 
 
 def _parts() -> SimpleNamespace:
-    """The classes of TextAttack that are put together here."""
+    """Return the classes of TextAttack that these recipes use."""
     where = {
         "textattack": ("Attack",),
         "textattack.constraints.grammaticality": ("PartOfSpeech",),
@@ -245,7 +245,7 @@ def _parts() -> SimpleNamespace:
 
 
 def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
-    """Our sentence encoder as a constraint of theirs, with the defaults that our textfooler has."""
+    """Return our sentence encoder as a TextAttack constraint, with the defaults of our textfooler."""
     from textattack.constraints import Constraint  # type: ignore[import-not-found,unused-ignore]
 
     from malaprop.models.encoders.encoder import open_encoder
@@ -268,7 +268,7 @@ def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
 
 
 def _agree(attack: Any, model: Any, stop_words: Sequence[str] | None) -> Any:
-    """Both tools may change the same words, and a word is made unknown as the victim itself would write it."""
+    """Let both tools change the same words, and replace words by the victim's own token for unknown ones."""
     unknown = getattr(model.model, "unknown", None) or getattr(getattr(model, "tokenizer", None), "unk_token", None)
     search: Any = getattr(attack, "search_method", None)
     if unknown and hasattr(search, "unk_token"):

@@ -1,4 +1,4 @@
-"""Throughput: one recipe on one victim, no peer; texts asked and forwarded in a second, and forward passes alone."""
+"""Measure the throughput of one recipe on one victim: texts asked and forwarded a second, and forward passes alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST = 65_536  # texts that the forward-only rate is measured on; an even sampl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What one measurement is made with."""
+    """The settings of one measurement."""
 
     victim: str
     data: str = "mr"
@@ -68,10 +68,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """`share` is the rate of texts that reached the model over the rate of forward passes alone on the same texts.
+    """A measurement. `share` is the rate of texts that reached the model over the rate of forward passes alone on them.
 
-    `walls` are the seconds of each run; the rates are of the middle one. `host` and `model` of its seconds went to
-    keys, memory and merging, and to the victim; the rest is the search.
+    `walls` are the seconds of each run; the rates are of the middle run. `host` of its seconds went to keys, cache and
+    merging, `model` to the victim, the rest to the search.
     """
 
     setting: Setting
@@ -96,7 +96,7 @@ class Throughput:
 
     @property
     def forward_only(self) -> float:
-        """Texts a second."""
+        """Return the texts a second of forward passes alone."""
         return self.floor.texts / self.floor.seconds if self.floor.seconds else float("nan")
 
     @property
@@ -129,7 +129,7 @@ class Throughput:
 
 
 def named(victims: str) -> list[str]:
-    """The victims that a user names, separated by commas; shape:transformers is all of those shapes, shape:all all."""
+    """Split victims at commas; shape:transformers stands for all shapes of transformers, shape:all for all shapes."""
     groups = {"transformers": shapes.TRANSFORMERS, "all": (*shapes.SHAPES,)}
     every = {shapes.PREFIX + group: [shapes.PREFIX + one for one in names] for group, names in groups.items()}
     names = [name.strip() for name in victims.split(",") if name.strip()]
@@ -137,7 +137,7 @@ def named(victims: str) -> list[str]:
 
 
 def row(held: Mapping[str, Any]) -> list[str]:
-    """One line of the table under HEAD, of what `to_dict` gives."""
+    """Return the row under HEAD for a record of `to_dict`."""
     setting = held["setting"]
     rates = (f"{held[key]:,.0f}" for key in ("asked_per_s", "forwarded_per_s", "forward_only_per_s"))
     return [
@@ -157,7 +157,7 @@ def row(held: Mapping[str, Any]) -> list[str]:
 
 
 def measure(setting: Setting) -> Throughput:
-    """Attacks `n` texts that the victim gets right; the texts it read are then passed through the model alone."""
+    """Attack `n` texts that the victim gets right; then pass the texts that it read through the model alone."""
     from malaprop.frame.runs.victims import device_of
 
     device = device_of(setting.device)
@@ -178,7 +178,7 @@ def measure(setting: Setting) -> Throughput:
     least = _floor(victim, seen.texts(), setting, device)
     used = {
         "precision": victim.precision,
-        "road": _road(victim),
+        "road": _scoring_path(victim),
         "lanes": setting.lanes or victim.lanes,
     }
     return _settled(setting, {**about(device), **used}, runs, memory, least)
@@ -219,7 +219,7 @@ def _settled(
 
 
 def recipe(name: str) -> Attack:
-    """In the peer's variant where the comparison has one: it asks no tagger, so it runs where no tagger is."""
+    """Build a recipe, in the peer's variant if the comparison has one: that needs no tagger, so it runs without one."""
     from malaprop.frame.runs.make_attack import recipe as of_library
     from malaprop_bench import own
     from malaprop_bench.peer_textattack import RECIPES
@@ -228,14 +228,14 @@ def recipe(name: str) -> Attack:
 
 
 def about(device: str) -> dict[str, Any]:
-    """The machine, and how many threads it was given."""
+    """Return the machine and the number of threads."""
     import torch
 
     return {**describe(device), "threads": torch.get_num_threads()}
 
 
-def _road(victim: Victim) -> str:
-    """What gives its answers."""
+def _scoring_path(victim: Victim) -> str:
+    """Return the name of the victim's scorer, with its path if it has several; "plain" without a scorer."""
     from malaprop.models.victims.tokens import TokenVictim
 
     scorer = victim.scorer if isinstance(victim, TokenVictim) else None
@@ -259,7 +259,7 @@ def _victim(setting: Setting, device: str, folder: Path) -> Victim:
 
 
 def _test(data: str) -> Sequence[Example]:
-    """Of a file the part that no model was trained on."""
+    """Return the test examples of a dataset; of a file the part that no model was trained on."""
     from malaprop.data.base import load
     from malaprop.training.splits import splits
 
@@ -267,7 +267,7 @@ def _test(data: str) -> Sequence[Example]:
 
 
 def _correct(victim: Victim, data: str, n: int, predicted: bool = False) -> Iterator[Example]:
-    """The first examples of the test part, in the order of a sample, that the victim gets right; or any, as it says."""
+    """Yield the first `n` test examples that the victim gets right; with `predicted` any, labelled by the victim."""
     test = _test(data)
     for at in range(0, len(test), 512):
         part = test[at : at + 512]
@@ -281,14 +281,14 @@ def _correct(victim: Victim, data: str, n: int, predicted: bool = False) -> Iter
 
 
 def _of_all_lengths(examples: Sequence[Example], many: int) -> list[Example]:
-    """So many of these, from the shortest to the longest: what is recorded for each length is then recorded."""
+    """Choose examples evenly from the shortest to the longest, so that the warm-up records kernels of each length."""
     by_length = sorted(examples, key=lambda e: sum(map(len, e.fields.values())))
     places = {round(i * (len(by_length) - 1) / max(1, many - 1)) for i in range(many)} if by_length else set()
     return [by_length[i] for i in sorted(places)]
 
 
 def _attack(attack: Attack, victim: Victim, examples: Sequence[Example], setting: Setting) -> _Run:
-    """With nothing remembered from an earlier run but what the process keeps for all."""
+    """Run the attack with fresh services; only caches of the whole process remain from an earlier run."""
     from malaprop.engine.service import Scoring
     from malaprop.frame.runs.local import run
     from malaprop.frame.runs.services import services

@@ -21,7 +21,7 @@ ENSEMBLES = ("size", *_HOW, "genetic over expert, on models outside both")
 
 
 def about_lines(held: Mapping[str, Any]) -> list[str]:
-    """Who was attacked, how often it worked, and the two means that rates are measured against."""
+    """Return a paragraph: models attacked, success rates, and the two means that rates are compared with."""
     broken = [_share(model["counts"]) for model in held["models"]]
     right = [(one.get("success", 0) + one.get("failed", 0)) / held["texts"] for one in _counts(held)]
     drawn = [model["drawn"] for model in held["models"]]
@@ -35,7 +35,7 @@ def about_lines(held: Mapping[str, Any]) -> list[str]:
 
 
 def factor_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """The factors, the largest first, each beside the paper's."""
+    """Return a row for each factor, the largest first, beside the paper's value."""
     paper = dict(zip(_NAMES, PAPER.get((held["recipe"].partition(":")[0], held["data_spec"]), ()), strict=False))
     return [
         [
@@ -47,7 +47,7 @@ def factor_rows(held: Mapping[str, Any]) -> list[list[str]]:
 
 
 def class_lines(held: Mapping[str, Any], name: str) -> list[str]:
-    """Mean rates between classes of models, sources down and targets across."""
+    """Return a table of mean rates between classes of models, sources in rows and targets in columns."""
     found = next(one for one in held["tables"] if one["name"] == name)
     rows = [
         [source, *(_short(cell["value"]) if cell else "" for cell in cells)]
@@ -58,20 +58,20 @@ def class_lines(held: Mapping[str, Any], name: str) -> list[str]:
 
 
 def ensemble_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """By size, how far the texts of each choice carry to the models outside it."""
+    """Return a row for each size: the transfer rate of each choice of models to the models outside it."""
     chosen = {(one["size"], one["how"]): one["outside"] for one in held["chosen"]}
     ahead = {one["size"]: one for one in held["contrasts"] if (one["first"], one["second"]) == ("genetic", "expert")}
     rows = []
     for size in sorted({size for size, _ in chosen}):
         cells = [estimate(found) if (found := chosen.get((size, how))) else "-" for how in _HOW]
         gap = ahead.get(size)
-        told = f"{estimate(gap['difference'], '+')}, {gap['targets']} models" if gap else "-"
-        rows.append([str(size), *cells, told])
+        contrast = f"{estimate(gap['difference'], '+')}, {gap['targets']} models" if gap else "-"
+        rows.append([str(size), *cells, contrast])
     return rows
 
 
 def estimate(found: Mapping[str, float], sign: str = "") -> str:
-    """A rate with its interval."""
+    """Format a rate with its interval."""
     ends = (_short(found[end], sign) for end in ("low", "high"))
     return f"{_short(found['value'], sign)} ({(' to ' if sign else '-').join(ends)})"
 
@@ -90,5 +90,5 @@ def _percents(some: Sequence[float]) -> str:
 
 
 def _short(value: float, sign: str = "") -> str:
-    """Without the zero before the point."""
+    """Format a number without the zero before the point."""
     return f"{value:{sign}.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:{sign}.3f}"

@@ -1,4 +1,4 @@
-"""Turns: two tools on the same texts by turns, compared by processor time, where other work makes the clock useless."""
+"""Compare two tools on the same texts by turns and by processor time, as other work on a machine distorts wall time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PEER = "TextAttack"
 
 
 def seconds(side: Mapping[str, Any]) -> float:
-    """A text's share of the processor time; of a side run as a process of its own, what texts behind the first took.
+    """Return the processor time for a text; of a side in a process of its own that of the texts after the first.
 
     Such a process has loaded its libraries and its model too, so a run on the first text alone is subtracted.
     """
@@ -22,7 +22,7 @@ def seconds(side: Mapping[str, Any]) -> float:
 
 
 def rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """A line for each side of each (victim, recipe), over all turns; a ratio is of turns that both sides ran."""
+    """Return a row for each side of each (victim, recipe), over all turns; a ratio is of turns that both sides ran."""
     out = []
     for victim, recipe in dict.fromkeys((r["victim"], r["recipe"]) for r in records):
         turns = [r["sides"] for r in records if (r["victim"], r["recipe"]) == (victim, recipe)]

@@ -1,4 +1,4 @@
-"""Plain and hardened models on texts that neither was trained on: other data, and words that people misspelt.
+"""Compare plain and hardened models on texts that neither was trained on: other data, and words that people misspelt.
 
 MALAPROP_DATA=DATA python -m malaprop_bench.unseen docs/measured/unseen.json --plain models/plain \
     --hard swaps=models/swaps --texts mr-full,misspelt:mr-full,yelp,pairs.jsonl
@@ -41,7 +41,7 @@ SHARE = 0.2  # of the words that have a known misspelling
 class UnseenRow:
     """Counts over the same texts: `won` are right with the hardened model alone, `lost` with the plain one alone.
 
-    `rejected` are those to which the hardened model gives no answer; None where they were not counted.
+    `rejected` counts texts that the hardened model rejects; None if they were not counted.
     """
 
     model: str
@@ -63,7 +63,7 @@ class UnseenRow:
 
 
 def read_misspellings(folder: Path) -> dict[str, list[str]]:
-    """What people wrote for each word: the lists of charNMT's authors (`word typo ...`) and of Birkbeck (`$word`)."""
+    """Read the misspellings of each word from charNMT's lists (`word typo ...`) and Birkbeck's (`$word`)."""
     found: dict[str, dict[str, None]] = {}
     word = ""
     try:
@@ -83,7 +83,7 @@ def read_misspellings(folder: Path) -> dict[str, list[str]]:
 
 
 def misspell(example: Example, known: Mapping[str, Sequence[str]], seed: int = 0) -> Example:
-    """The example with some of its words as people misspelt them; gaps stay."""
+    """Return the example with some words as people misspelt them; the text between words stays."""
     rng = generator(seed, example.id)
 
     def write(part: str) -> str:
@@ -95,7 +95,7 @@ def misspell(example: Example, known: Mapping[str, Sequence[str]], seed: int = 0
 
 
 def read_texts(name: str, n: int) -> Dataset:
-    """Test texts by name, or a file, of which `n` are drawn."""
+    """Load the test texts of a dataset or a file, and draw `n` of them."""
     plain = name.removeprefix(MISSPELT)
     path = Path(plain)
     data: Dataset = (load(str(path)) if path.is_file() else load(plain, split="test")).sample(n, 0)
@@ -106,7 +106,7 @@ def read_texts(name: str, n: int) -> Dataset:
 
 
 def answer(model: Victim, data: Dataset) -> tuple[list[bool], int]:
-    """Which texts a model has right, and how many it rejects."""
+    """Return which texts a model has right, and how many it rejects."""
     examples = list(agree(data, model))
     given = winners(model.predict([tuple(one.fields.values()) for one in examples])).tolist()
     right = [one.label == label for one, label in zip(examples, given, strict=True)]
@@ -115,7 +115,7 @@ def answer(model: Victim, data: Dataset) -> tuple[list[bool], int]:
 
 
 def measure(plain: Path, hard: Mapping[str, str], texts: Sequence[str], n: int) -> Iterator[UnseenRow]:
-    """A row for each hardened model and each kind of text."""
+    """Measure each hardened model on each kind of text; return a row for each."""
     from malaprop.frame.runs.victims import victim
     from malaprop.training.card import read_card
 
@@ -136,7 +136,7 @@ def measure(plain: Path, hard: Mapping[str, str], texts: Sequence[str], n: int) 
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """The table; p is the chance of at least as many losses if a change were as likely to be a gain."""
+    """Return the table; p is the chance of at least as many losses if gains and losses were equally likely."""
     found = [UnseenRow(**row) for row in held["rows"]]
     return [
         [

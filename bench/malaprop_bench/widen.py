@@ -1,8 +1,8 @@
-"""A trained BERT folder as a DistilBERT or RoBERTa of twice the width: the small one's answers at the large one's cost.
+"""Widen a trained BERT to a DistilBERT or RoBERTa of twice the width: same answers, at the cost of the larger model.
 
 python -m malaprop_bench.widen FOLDER OUT distilbert|roberta
 
-Every number of a vector is there twice, and each product halved, so that texts fall as they do for the small model.
+Every number of a vector occurs twice and each product is halved, so that the answers are those of the small model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DISTIL = {  # what BERT calls a part of a layer, and what DistilBERT does
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """Weights of a BERT with vectors of twice as many numbers, under the same names."""
+    """The weights of a BERT with vectors of twice the width, under the same names."""
 
     heads: int
 
@@ -65,7 +65,7 @@ class Widening:
 
 
 def widen(folder: Path, out: Path, kind: str) -> Path:
-    """Writes the folder: its tokenizer, its labels, and a model of the other architecture."""
+    """Write a folder with the tokenizer, the labels, and a model of the other architecture."""
     from transformers import AutoModelForSequenceClassification
 
     from malaprop.models.quiet import quietly
@@ -88,8 +88,8 @@ def widen(folder: Path, out: Path, kind: str) -> Path:
 
 
 def _distilbert(c: Any, weights: dict[str, Tensor]) -> Any:
-    """Its head has a ReLU where BERT has a tanh: half of it gets the numbers, the other their negatives, and the
-    classifier takes the difference, so that the head is the linear part of BERT's."""
+    """Return a DistilBERT. Its head has a ReLU where BERT has a tanh: half of it gets the numbers, the other half their
+    negatives, and the classifier takes the difference, so that the head is the linear part of BERT's."""
     import torch
     from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
@@ -122,7 +122,7 @@ def _distilbert(c: Any, weights: dict[str, Tensor]) -> Any:
 
 
 def _roberta(c: Any, weights: dict[str, Tensor]) -> Any:
-    """It counts places from behind the number of the padding token."""
+    """Return a RoBERTa. It counts positions from the id after the padding token."""
     import torch
     from transformers import RobertaConfig, RobertaForSequenceClassification
 

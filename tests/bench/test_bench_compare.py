@@ -166,7 +166,7 @@ def test_finished_cells_are_kept_on_the_same_terms(calls, tmp_path, python):
     summary = bench(tmp_path, python, [("pwws", "toy"), ("genetic", "toy")], n=2, resume=True)
     assert {c[1] for c in calls} == {"genetic"}  # it had a reason, so it is tried again
     assert [c["recipe"] for c in summary["cells"]] == ["pwws", "genetic"]
-    with pytest.raises(SettingError, match=r"other terms \(texts\)"):
+    with pytest.raises(SettingError, match=r"other settings \(texts\)"):
         bench(tmp_path, python, [("pwws", "toy")], n=3, resume=True)
     (tmp_path / "bench.json").write_text("{")
     with pytest.raises(SettingError, match="cannot be read"):
@@ -201,5 +201,5 @@ def test_cells_are_chosen_one_by_one_or_by_the_cross():
     assert plan(only=["pwws, CNN-W-GloVe-1"]) == (("pwws", "CNN-W-GloVe-1"),)
     assert plan(victims=["a"], recipes=["pwws", "genetic"]) == (("pwws", "a"), ("genetic", "a"))
     for odd in ("pwws", "pwws,", "a,b,c"):
-        with pytest.raises(SettingError, match="--only wants recipe,victim"):
+        with pytest.raises(SettingError, match="--only expects recipe,victim"):
             plan(only=[odd])

@@ -33,7 +33,7 @@ def test_the_last_of_each_is_kept_and_a_wrong_file_is_refused(tmp_path):
     cost.write(file, [row(), row(recipe="a"), row(seconds=8.0)])
     assert [(r.recipe, r.seconds) for r in cost.read(file)] == [("a", 4.0), ("r", 8.0)]
     file.write_text('[{"machine": "x"}]')
-    with pytest.raises(RecordError, match="holds no measured runs"):
+    with pytest.raises(RecordError, match="does not hold measured runs"):
         cost.read(file)
 
 

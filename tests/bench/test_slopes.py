@@ -42,5 +42,5 @@ def test_a_look_counts_as_one_text():
 
 
 def test_a_victim_without_gradients_is_said():
-    with pytest.raises(CapabilityError, match="black box shows no gradients"):
+    with pytest.raises(CapabilityError, match="black box has no gradients"):
         word_slopes(type("Box", (), {"name": "black box"})(), "a", 0)
