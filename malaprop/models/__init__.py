@@ -1,4 +1,4 @@
-"""How a model is asked: victims of every kind, their tokens, fast scorers, gradients and encoders.
+"""How attacks query a model: victims of every kind, their tokens, fast scorers, gradients and encoders.
 
 - `tokens`: `TokenVictim` owns the fast path. `Pieces` keeps each word's tokens, `Splice` holds a round as token arrays,
   `joins` says of which strings a text's tokens are made; texts for which that fails take the path of whole strings.

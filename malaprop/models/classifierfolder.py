@@ -1,4 +1,4 @@
-"""Sequence classifiers of the transformers library read from a folder or a hub; what cannot be used is refused."""
+"""Reads sequence classifiers of the transformers library from a folder or a hub; refuses those it cannot use."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _refuse_own_code(folder: Path) -> None:
         except OSError:
             continue
         except ValueError as error:
-            raise VictimError(f"{folder / name} is no JSON: {error}; copy the folder again") from None
+            raise VictimError(f"{folder / name} is not valid JSON: {error}; copy the folder again") from None
         if isinstance(settings, dict) and (own := settings.get("auto_map")):
             shown = next(iter(own.values())) if isinstance(own, dict) and own else own
             shown = next((part for part in shown if part), shown) if isinstance(shown, list) else shown

@@ -28,7 +28,7 @@ Vectors = Callable[[Pool, Ints], Float[Tensor, "wanted dim"]]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class L1:
-    """Distances in the sum of absolute differences, between vectors that `vectors` gives for variants of a pool.
+    """Measures in L1 how far variants of a pool move between the vectors that `vectors` gives.
 
     `readout` makes logits of them; where it is known, so is the way to the nearest border.
     """
@@ -74,7 +74,7 @@ class L1:
     def _ways(self, home: Tensor, labels: Sequence[int]) -> Tensor:
         """Return unit vectors [look, dim]: the shortest way from each vector to a point where another label wins."""
         if self.readout is None:
-            raise VictimError("what this classifier does with its last vector is not known; geometry cannot use it")
+            raise VictimError("the layer behind this classifier's last vector is not known; geometry cannot use it")
         with torch.inference_mode(False), torch.enable_grad():
             here = home.clone().float().requires_grad_()
             logits = self.readout(here)

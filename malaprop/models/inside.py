@@ -29,7 +29,7 @@ Weights = Float[Tensor, "layer batch head query token"]
 
 
 class InsightNetwork(Protocol):
-    """In evaluation mode `head(pooled(ids, lengths))` is what the forward gives."""
+    """A network that shows its parts; in evaluation mode its forward is `head(pooled(ids, lengths))`."""
 
     embedding: nn.Module  # word ids to vectors
     head: nn.Module
@@ -161,8 +161,10 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FirstLayer:
-    """Score of word j for word i in head h: (x_i query[h] + offset[h]) . (x_j key[h]), times `scale`, and a part that j
-    has no share in.
+    """Weights of the first self-attention layer, by head.
+
+    The score of word j for word i in head h is (x_i query[h] + offset[h]) . (x_j key[h]), times `scale`, plus a
+    part that does not depend on j.
     """
 
     query: Doubles  # [head, dim, each]
@@ -211,8 +213,9 @@ Read = Callable[[Ids, Lengths], tuple[Vectors, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class WordStates:
-    """The state of a word is the mean over its tokens; `below` of the states that `read` gives precede the one that
-    the first layer reads, and are left out.
+    """Hidden states of words: the state of a word is the mean over its tokens.
+
+    The first `below` of the states that `read` gives, before the input of the first layer, are left out.
 
     `first` gives the first layer's weights, where that is one of self-attention.
     """

@@ -68,7 +68,9 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """`kind` is the model's name among those of its role; models of the zoo have a `spec` instead, the fields of a
+    """The record of a model in its folder.
+
+    `kind` is the model's name among those of its role; models of the zoo have a `spec` instead, the fields of a
     `ZooSpec`.
 
     `curves` hold, every so many steps, the step and the figures of the training.
@@ -145,11 +147,15 @@ def read_card(folder: Path, role: str = "classifier") -> Card:
     try:
         card = decode(Card, _upgrade(json.loads(path.read_text(encoding="utf-8")), role))
     except OSError:
-        raise known.fault(f"{folder} is no {known.noun}: no {known.file}; make one with: {known.made_by}") from None
+        raise known.fault(
+            f"{folder} is not {with_article(known.noun)}: no {known.file}; make one with: {known.made_by}"
+        ) from None
     except (ValueError, KeyError, RecordError) as error:
         raise known.fault(f"{path} is damaged: {error}; train the model again") from None
     if card.role != role:
-        raise known.fault(f"{folder} holds {_article(card.role)}, no {known.noun}; make one with: {known.made_by}")
+        raise known.fault(
+            f"{folder} holds {with_article(card.role)}, not {with_article(known.noun)}; make one with: {known.made_by}"
+        )
     if role == "classifier" and not _is_named(card):
         raise known.fault(f"{path} is damaged: it names no model of the zoo; train the model again")
     return card
@@ -197,7 +203,7 @@ def _page(card: Card) -> str:
     known = ROLES[card.role]
     figures = "".join(f"| {name.replace('_', ' ')} | {_shown(value)} |\n" for name, value in card.figures.items())
     lines = [
-        f"{_article(known.noun).capitalize()} trained with Malaprop on `{card.data}` (fingerprint "
+        f"{with_article(known.noun).capitalize()} trained with Malaprop on `{card.data}` (fingerprint "
         f"{card.data_fingerprint}), seed {card.seed}{f', {card.made}' if card.made else ''}.",
         card.about,
         f"Labels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text." if card.labels else "",
@@ -210,7 +216,7 @@ def _page(card: Card) -> str:
     return f"# {card.name}\n\n{text}\n\n| figure | value |\n| --- | --- |\n{figures}\n{known.closing}\n"
 
 
-def _article(noun: str) -> str:
+def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 

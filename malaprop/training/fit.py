@@ -83,7 +83,7 @@ Listen = Callable[[TrainingStep, Assessment], None]
 
 
 class Fitted(NamedTuple):
-    """`steps` counts those of the last stage; `looks` hold phase, step, seconds and figures of each evaluation."""
+    """The result of a training: `steps` of its last stage; `looks` have each evaluation's phase, step and figures."""
 
     looks: list[dict[str, Any]]
     rank: tuple[float, ...]  # of the weights that were kept, empty where no look gave one

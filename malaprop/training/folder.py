@@ -13,7 +13,7 @@ from typing import Any
 from malaprop.core.errors import SettingError
 from malaprop.core.files import find_partial_files, partial_path, write_whole
 from malaprop.core.settings import first_difference, plain
-from malaprop.training.card import ROLES
+from malaprop.training.card import ROLES, with_article
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def check_target(target: Path, role: str = "classifier") -> None:
     _mend(target)
     known = ROLES[role]
     if target.exists() and not (target.is_dir() and ((target / known.file).is_file() or not any(target.iterdir()))):
-        raise SettingError(f"{target} is there and is no {known.noun}; name another folder")
+        raise SettingError(f"{target} exists and is not {with_article(known.noun)}; name another folder")
 
 
 FILE = "training.json"

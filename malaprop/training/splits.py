@@ -40,7 +40,7 @@ class Added(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """`own` says that the dataset has a test split of its own: a figure on it can be compared with others'.
+    """The parts of a dataset; `own` says that it has a test split of its own, whose figures compare with others'.
 
     `fingerprint` is that of the dataset, whatever was `added` to its training part.
     """

@@ -1,4 +1,4 @@
-"""What a training of one kind of model consists of: its networks, and the losses and evaluations of its stages."""
+"""The parts of a training of one kind of model: its networks, and the losses and evaluations of its stages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from malaprop.training.schedule import ParameterGroup
 
 
 class TrainingStep(NamedTuple):
-    """Where a training stands: `step` counts those of the phase that are done, `seconds` those of all phases."""
+    """The progress of a training: `step` counts done steps of the phase, `seconds` those of all phases."""
 
     phase: Stage
     step: int

@@ -1,4 +1,4 @@
-"""The zoo: what a model is called, and the network and training that the name stands for."""
+"""The zoo: each model's name, and the network and training that the name stands for."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ZooSpec:
         """Return the model of the zoo that a card names."""
         spec = cls(**card.spec)
         if spec.encoder not in (*SIZED, *FINE_TUNED, *SPECIAL_MODELS, OWN):
-            raise VictimError(f"{card.name} is no model of the zoo, though its card says so; train the model again")
+            raise VictimError(f"{card.name} is not a model of the zoo, though its card says so; train the model again")
         return spec
 
     def plain(self) -> dict[str, Any]:

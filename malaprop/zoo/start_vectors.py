@@ -27,7 +27,7 @@ _FASTTEXT = 793_712_314  # the number that a fastText model file begins with
 
 
 class StartVectors(NamedTuple):
-    """`table` has zeros where a word is not `known`; `about` says in a sentence where the vectors come from."""
+    """Vectors for words: `table` has zeros where a word is not `known`; `about` says where they come from."""
 
     table: Floats
     known: NDArray[np.bool_]
@@ -36,7 +36,7 @@ class StartVectors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipGram:
-    """How gensim trains vectors: skip-gram with negative sampling, one thread, so that a seed decides them."""
+    """The settings of gensim: skip-gram with negative sampling, one thread, so that a seed decides the vectors."""
 
     dim: int = 100
     window: int = 5
@@ -167,7 +167,7 @@ def _read_bin(path: Path) -> tuple[list[str], Floats]:
     head, _, rest = data.partition(b"\n")
     counts = head.split()
     if len(counts) != 2 or not all(count.isdigit() for count in counts):
-        raise DataError(f"{path} is no word2vec .bin: expected two counts in its first line")
+        raise DataError(f"{path} is not a word2vec .bin: expected two counts in its first line")
     many, dim = map(int, counts)
     words: list[str] = []
     matrix = np.empty((many, dim), np.float32) if many * dim * 4 <= len(rest) else None
@@ -188,7 +188,7 @@ def check_width(start: StartVectors, dim: int, name: str) -> StartVectors:
     """Return the vectors; raise where their width is not the network's `dim`."""
     if start.table.shape[1] != dim:
         raise SettingError(
-            f"{name} was asked for {dim} dimensions, but its vectors have {start.table.shape[1]}; leave dim out, or "
+            f"{name} should have {dim} dimensions, but its vectors have {start.table.shape[1]}; leave dim out, or "
             "give vectors of that width"
         )
     return start

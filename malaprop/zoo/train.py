@@ -33,7 +33,7 @@ from malaprop.zoo.training import FittedClassifier, Hooks, Rows, Training, evalu
 
 
 class WordRows(NamedTuple):
-    """`vocab` is that of the training texts; numbers beyond it are the words of `more`, in their order."""
+    """A dataset as word numbers: `vocab` is that of the training texts; further numbers are the words of `more`."""
 
     vocab: Vocab
     more: list[str]
@@ -66,7 +66,7 @@ def _rows(examples: Sequence[Example], vocab: OpenVocab) -> Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingInput:
-    """What a user may choose about a training beyond the model's name.
+    """The choices of a user about a training beyond the model's name.
 
     `vectors` is a file of word vectors, `start` a transformers folder or hub name, `settings` entries of `Training` or
     of the network's shape, which count where a model has them.
@@ -88,7 +88,9 @@ class TrainingInput:
 
     def __post_init__(self) -> None:
         if self.vectors is not None and not self.vectors.is_file():
-            raise SettingError(f"--vectors {self.vectors} is no file; give a .bin, .vec, .txt or .npz of word vectors")
+            raise SettingError(
+                f"--vectors {self.vectors} is not a file; give a .bin, .vec, .txt or .npz of word vectors"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +286,7 @@ class _Words:
         try:
             self.model = zoo.network(spec, len(self.vocab), len(data.labels), self.shape)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise SettingError(f"{spec.name} cannot be made with {self.shape}: {plain(error)[:200]}") from None
+            raise SettingError(f"{spec.name} cannot be built with {self.shape}: {plain(error)[:200]}") from None
 
     def _from_vectors(self, spec: ZooSpec, data: Splits, path: Path | None) -> None:
         start = starting(spec.embedding, self.vocab.words, data, path)

@@ -99,7 +99,10 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """`rates` gives parameters whose name begins so their own share of `rate`; 0 leaves them as they are."""
+    """The settings of a classifier's training.
+
+    `rates` gives parameters whose name begins so their own share of `rate`; 0 freezes them.
+    """
 
     epochs: int = 8
     batch: int = 32

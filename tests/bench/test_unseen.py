@@ -55,7 +55,7 @@ def test_a_model_that_is_not_there_is_told_in_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         unseen.main([str(tmp_path / "u.json"), "--plain", str(tmp_path / "none"), "--hard", "swaps=x"])
     assert end.value.code == 2
-    assert "is no text classifier" in capsys.readouterr().err.splitlines()[-1]
+    assert "is not a text classifier" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_models_are_compared_on_the_same_texts(tmp_path, monkeypatch):

@@ -167,7 +167,7 @@ def test_a_label_word_that_begins_another_is_refused() -> None:
     ("options", "said"),
     [
         ({"prompt": "Is it good?\n"}, "has no {text}: write {text}"),
-        ({"prompt": "no-such-file.txt"}, "is no file that can be read .* holds no {text}"),
+        ({"prompt": "no-such-file.txt"}, "is not a readable file .* holds no {text}"),
         ({"prompt": "{premise} follows"}, "has no {hypothesis}"),
         ({"prompt": "{text} {premise} {hypothesis}"}, "both {text} and fields of a pair"),
         ({"labels": ("bad",)}, "at least two labels that differ.* got bad"),

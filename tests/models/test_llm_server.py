@@ -92,7 +92,7 @@ def test_a_troubled_server_changes_no_outcome(server: tuple[str, Log, Any], mode
     if mode in ("flaky", "limited", "cut"):
         assert log.failed > before
     if mode == "stream":
-        assert any("streams though it is asked not to" in note for note in victim.notes)
+        assert any("streams though the request says not to" in note for note in victim.notes)
     if mode == "uncounted":
         assert any("estimates, 4 characters each" in note for note in victim.notes)
         assert victim.meter.tokens_in > 0

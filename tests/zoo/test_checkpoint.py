@@ -64,7 +64,7 @@ def changed(folder, **entries):
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
-        (lambda f: (f / "model.json").unlink(), "is no text classifier: no model.json"),
+        (lambda f: (f / "model.json").unlink(), "is not a text classifier: no model.json"),
         (lambda f: (f / "model.json").write_text("{"), "is damaged"),
         (lambda f: (f / "model.json").write_text("[]"), "has format none"),
         (lambda f: changed(f, format=99), "has format 99, this version reads 2 and 3"),
@@ -103,7 +103,7 @@ def test_a_failed_save_leaves_the_old_one(saved):
 
 def test_a_folder_with_other_things_is_not_replaced(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SettingError, match="is no text classifier"), write_folder(tmp_path):
+    with pytest.raises(SettingError, match="is not a text classifier"), write_folder(tmp_path):
         pass
     with pytest.raises(SettingError, match="cannot write"), write_folder(tmp_path / "notes.txt" / "m"):
         pass

@@ -188,7 +188,7 @@ def test_an_earlier_encoder_is_replaced_and_nothing_else(made, tmp_path):
     assert read_card(folder, "encoder").seed == 1
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
-    with pytest.raises(SettingError, match="is no pre-trained encoder; name another folder"):
+    with pytest.raises(SettingError, match="is not a pre-trained encoder; name another folder"):
         job.pretrain("elmo", folder=tmp_path / "mine", **options)
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
@@ -232,7 +232,7 @@ def test_two_words_are_too_little_text(tmp_path, kind):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda f: (f / "pretrained.json").unlink(), "is no pre-trained encoder"),
+        (lambda f: (f / "pretrained.json").unlink(), "is not a pre-trained encoder"),
         (lambda f: (f / "pretrained.json").write_text("{"), "is damaged"),
         (lambda f: (f / "pretrained.json").write_text('{"format": 99}'), "has format 99, this version reads 1 and 3"),
         (lambda f: (f / "model.safetensors").write_bytes(b"cut"), "damaged or cut short"),
@@ -249,7 +249,7 @@ def test_a_damaged_folder_is_said(made, tmp_path, damage, says):
 
 
 def test_a_start_that_is_nowhere_is_said(tmp_path):
-    with pytest.raises(AssetError, match="is no folder"):
+    with pytest.raises(AssetError, match="is not a folder"):
         job.pretrain("roberta", data=write(tmp_path), read=no_dataset, folder=tmp_path / "o", start="./nowhere")
 
 

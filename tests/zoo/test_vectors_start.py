@@ -62,7 +62,7 @@ def test_given_vectors_are_found_by_word(data, tmp_path):
     start = starting("W2vec", ["bad", "ugly", "good"], data, path)
     assert start.table.tolist() == [[3, 4], [0, 0], [1, 2]]
     assert start.known.tolist() == [True, False, True]
-    with pytest.raises(SettingError, match="asked for 5 dimensions, but its vectors have 2"):
+    with pytest.raises(SettingError, match="should have 5 dimensions, but its vectors have 2"):
         check_width(start, 5, "LSTM-W-W2vec-1")
 
 

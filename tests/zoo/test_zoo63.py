@@ -170,9 +170,9 @@ def test_vectors_of_a_file_and_of_the_wrong_width(place, parts, rows, tmp_path):
     assert "mine.txt, 2 words, as given" in card.about
     _, model, vocab = checkpoint.load(tmp_path / "m")
     assert model.embedding.weight[vocab.index["ship"]].tolist() == [1, 2, 3]
-    with pytest.raises(SettingError, match="asked for 4 dimensions, but its vectors have 3"):
+    with pytest.raises(SettingError, match="should have 4 dimensions, but its vectors have 3"):
         train(spec, parts, tmp_path / "n", given=TrainingInput(vectors=path, settings={"dim": 4}, words=rows))
-    with pytest.raises(SettingError, match="is no file"):
+    with pytest.raises(SettingError, match="is not a file"):
         TrainingInput(vectors=tmp_path / "none.vec")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m", "mine.txt"]
 

@@ -1,1 +1,1 @@
-"""Models that are asked beside the victim: sentence encoders, the language model, word vectors."""
+"""Models beside the victim: sentence encoders, the language model, word vectors."""

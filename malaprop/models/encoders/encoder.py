@@ -37,7 +37,7 @@ def worthwhile(device: torch.device) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """The layers in bf16; embeddings, their norm and the mean over the tokens in fp32, where the error would begin."""
+    """A BERT encoder with layers in bf16; embeddings, their norm and the mean over tokens stay in fp32."""
 
     words: Float[Tensor, "vocab dim"]
     places: Float[Tensor, "place dim"]
@@ -77,7 +77,7 @@ LIMITS = {"mpnet": 384}  # the limit in its model card
 
 
 class SentenceEncoder:
-    """A BERT or MPNet encoder, the mean of its last states over the tokens of a text, scaled to length one."""
+    """A BERT or MPNet encoder: the mean of its last states over a text's tokens, scaled to length one."""
 
     def __init__(self, folder: Path, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
         try:
@@ -185,7 +185,7 @@ _BOUNDS = Bounds(rows=1024, tokens=1 << 14, waste=1.0)
 
 
 class UniversalEncoder:
-    """Word vectors, and convolutions over 2, 3 and 5 of them, summed over a text and put through a deep network.
+    """Sums convolutions over 2, 3 and 5 word vectors over a text and puts the sum through a deep network.
 
     The numbers come in 8 bits a word vector; the rest is float32. Its vectors have 512 numbers and length one.
     """

@@ -24,7 +24,7 @@ LIMIT = 512  # tokens
 
 
 class LanguageModel:
-    """A transformers causal model. Each text is read after a begin-of-text token, so that its first word counts."""
+    """A causal model of transformers; a begin-of-text token before each text lets its first word count."""
 
     def __init__(self, model: Any, tokenizer: Any, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
         self.device = torch.device(device)

@@ -30,7 +30,7 @@ _SPACES = ("Ġ", "▁")  # how vocabularies of bytes and of sentence pieces writ
 
 
 class _Stretch(NamedTuple):
-    """A word of a text as tokens, with what stands between it and the next, and what stands before the first word."""
+    """A word of a text as tokens, with the tokens up to the next word, and those before the first word."""
 
     gap: int
     word: Sequence[int]
@@ -39,12 +39,12 @@ class _Stretch(NamedTuple):
 
 
 class MaskedLanguageModel:
-    """A transformers model with a masked-LM head. Texts are read around the cloze, so that long ones cost no more."""
+    """A transformers model with a masked-LM head, which reads a text around the cloze: long ones cost no more."""
 
     def __init__(self, model: Any, tokenizer: Any, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
         if tokenizer.mask_token_id is None:
             kind = model.config.model_type
-            raise AssetError(f"the tokenizer of this {kind} has no mask token, so it is no masked language model")
+            raise AssetError(f"the tokenizer of this {kind} has no mask token, so it is not a masked language model")
         size = int(model.get_output_embeddings().weight.shape[0])
         if len(tokenizer) > size:
             raise AssetError(
@@ -295,7 +295,7 @@ class MaskedLanguageModel:
         return [*self.head, *left, *inside, *right, *self.tail], len(self.head) + len(left)
 
     def _cut(self, string: str, begins: bool) -> list[int]:
-        """Tokenize a stretch of text; one in the middle of a text as if a space stood before it."""
+        """Tokenize a stretch of text; tokenize one in the middle of a text as if a space stood before it."""
         shown = string if begins or string[:1].isspace() or not string[:1].isalnum() else f" {string}"
         found: list[int] = self.tokenizer(shown, add_special_tokens=False)["input_ids"] if shown.strip() else []
         return found

@@ -21,7 +21,7 @@ _TABLES = 2  # kept at a time, as victims do
 
 
 class TokenLayout(NamedTuple):
-    """One row as the model reads it, special tokens and cut included; slot s is `size[s]` tokens from `start[s]` on.
+    """One row as the model reads it, with special tokens and cut; slot s has `size[s]` tokens from `start[s]`.
 
     A slot that the cut leaves out, if only in part, has size -1.
     """
@@ -53,7 +53,7 @@ def lay(frame: Frame, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ByParts:
-    """For cutters whose tokens of a text are those of its words and gaps, joined; `whole` checks that it is so."""
+    """A layout for cutters that cut a text as its words and gaps, each alone; `whole` checks each text."""
 
     cut: Cut
     frame: Frame
@@ -68,7 +68,7 @@ class ByParts:
         size = pieces.size[text.parts]
         found = pieces.tokens(text.parts)
         if self.whole and self.cut([BREAK.join(text.values())])[0] != found.tolist():
-            raise VictimError("a token of this text reaches over the edge of a word; whose it is cannot be said")
+            raise VictimError("a token of this text reaches over the edge of a word; its word cannot be found")
         start = np.cumsum(size) - size
         return lay(self.frame, found, start[1::2], size[1::2])
 
@@ -90,7 +90,7 @@ class ByParts:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ByOffsets:
-    """For sub-word tokenizers: a word's tokens are those that reach into its characters, as the tokenizer says.
+    """A layout for sub-word tokenizers: a word's tokens are those that overlap its characters.
 
     A word in another's place is cut with the space before it, which many tokenizers make part of its first token.
     """

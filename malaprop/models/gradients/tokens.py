@@ -34,7 +34,7 @@ _PAIRS = 1 << 16  # of a token and another in its place, weighed at a time
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TokenGradients:
-    """Gradients at what `embedding` gives for each token, in one forward and one backward pass of `forward`.
+    """Takes gradients at the outputs of `embedding`, in one forward and one backward pass of `forward`.
 
     Replacing a word is the sum over its tokens. Where the numbers of tokens differ, tokens are set against each other
     from the left; old ones left over are taken away, and new ones left over are weighed by the slope at the last old
@@ -197,7 +197,7 @@ class CutVariants(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """New tokens against old ones at their places; -1 where there is none."""
+    """New tokens paired with old ones at their places; -1 where there is none."""
 
     variant: Ints
     look: Ints

@@ -33,7 +33,7 @@ _TRIED = ("a fine film", "it was 2 hours of nothing , really", "a fine book abou
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CausalVictim:
-    """The score of a label is the probability of its word, all tokens of it, behind the prompt, among all labels'.
+    """Scores a label by the probability of its whole word behind the prompt, among all labels' words.
 
     Texts under attack share their prompt: its keys and values are computed once, those of a base once more, and of a
     variant what comes behind its first change. `share=False` reads every prompt whole. `predict` always does, by the

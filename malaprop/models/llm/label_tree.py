@@ -16,7 +16,7 @@ ROOT = -1  # behind the prompt: one less than the first node, as `scores` counts
 
 @dataclass(frozen=True, slots=True)
 class LabelTree:
-    """The tokens of each label's word, and the tree of those that another token follows.
+    """The tokens of each label's word, and the tree of the tokens that another token follows.
 
     Node i is the token `tokens[i]` behind the node `parents[i]`, or behind the prompt where that is ROOT. The last
     token of a word needs no node: the model is asked how likely it is, and not what comes next.

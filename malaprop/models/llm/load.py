@@ -79,7 +79,7 @@ def _find(source: str) -> tuple[Path, str | None]:
         if len(files) == 1:
             return path, files[0].name
         held = f"{len(files)} .gguf files; name one of them" if files else "neither config.json nor a .gguf file"
-        raise VictimError(f"{path} is no causal model: it holds {held}")
+        raise VictimError(f"{path} is not a causal model: it holds {held}")
     if path.is_file() and path.suffix.lower() == ".gguf":
         return path.parent, path.name
     if source == PACKAGED:
@@ -116,7 +116,7 @@ def _read(folder: Path, gguf: str | None, source: str) -> tuple[Any, Any]:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise VictimError(f"{source} cannot be loaded as a causal language model: {reason}") from None
     if missing := sorted(report["missing_keys"]):
-        raise VictimError(f"{source} is no trained causal model: weights are missing for {', '.join(missing[:3])}")
+        raise VictimError(f"{source} is not a trained causal model: weights are missing for {', '.join(missing[:3])}")
     check_vocabulary(tokenizer, model, source)
     return model, tokenizer
 

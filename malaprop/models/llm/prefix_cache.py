@@ -35,7 +35,7 @@ _now = threading.local()  # the pass in this thread
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedPrefix:
-    """A beginning whose keys are kept: its tokens, and where in the store each one's lie."""
+    """A beginning with cached keys: its tokens, and the row of each in the store."""
 
     tokens: Ints
     places: Ints
@@ -43,7 +43,7 @@ class CachedPrefix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromptRequest:
-    """A row of tokens of which the first `known` are cached in the prefix `prefix`."""
+    """A row of tokens whose first `known` tokens are cached in `prefix`."""
 
     tokens: Ints
     prefix: CachedPrefix

@@ -31,7 +31,7 @@ _UNLIKE = (400, 404, 405, 422, 501)  # what servers answer to a request of a kin
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OpenAiVictim(RemoteVictim):
-    """Scores by the likelihood of the labels' words where the server tells it, else labels alone.
+    """Scores by the likelihood of the labels' words where the server gives it, else by labels alone.
 
     `answers` says how it is read: `top` by the likeliest first tokens, `echo` by the likelihood of every token of each
     label's word (a request a label), `text` by what is written; `auto` takes the first that the server gives, asked
@@ -259,7 +259,7 @@ class OpenAiVictim(RemoteVictim):
         cost = CallCost(self._request_meter, 1, (estimate_tokens(len(asked)), int(body["max_tokens"])))
         answer = endpoint.post(body, cost)
         if isinstance(answer, Mapping) and answer.get("streamed"):
-            self._one.note(f"{self.name} streams though it is asked not to; the parts are put together")
+            self._one.note(f"{self.name} streams though the request says not to; the parts are put together")
         used, guessed = count_usage(answer), f"those in the totals are estimates, {LETTERS} characters each"
         if used is None:
             self._one.note(f"{self.name} does not count tokens; {guessed}")

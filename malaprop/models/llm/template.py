@@ -55,7 +55,7 @@ class PromptFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A prompt with {text}, or {premise} and {hypothesis}; {labels} stands for the words that may be answered.
+    """A prompt with {text}, or {premise} and {hypothesis}; {labels} stands for the allowed words.
 
     The lines from the first that holds a field on are repeated for each worked example, with its answer.
     """
@@ -171,11 +171,11 @@ def read_prompt(given: str | os.PathLike[str]) -> str:
         found = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SettingError(
-            f"the prompt {str(given)[:80]!r} is no file that can be read ({error.strerror}) and holds no {{text}}; "
+            f"the prompt {str(given)[:80]!r} is not a readable file ({error.strerror}) and holds no {{text}}; "
             "give a file, or the prompt itself with {text} in it"
         ) from None
     except ValueError:
-        raise SettingError(f"the prompt {path} is no text in UTF-8") from None
+        raise SettingError(f"the prompt {path} is not text in UTF-8") from None
     return check_prompt(found.removesuffix("\n"))
 
 

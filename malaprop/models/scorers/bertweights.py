@@ -146,7 +146,10 @@ class BertLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BertWeights:
-    """All layers but the last are in `dtype`; `last`, `pool` and `head`, which work on one token a text, in float32."""
+    """The weights of a BERT: all layers but the last in `dtype`; those for one token a text in float32.
+
+    The latter are `last`, `pool` and `head`.
+    """
 
     words: Float[Tensor, "vocab dim"]
     places: Float[Tensor, "place dim"]  # as in the first segment; with `padding` the last row is that token's own

@@ -91,8 +91,7 @@ class Buckets:
 
 
 class _Shape:
-    """The batches of one width and number of rows: the first is passed as it comes, and then, on a GPU, recorded if
-    that can be done."""
+    """The batches of one width and number of rows: the first is passed as it is, the next recorded on a GPU."""
 
     def __init__(self, buckets: Buckets, width: int, rows: int, device: torch.device) -> None:
         self.buckets, self.width, self.rows = buckets, width, rows

@@ -1,4 +1,4 @@
-"""Tensors that a model copies from the host within its forward pass, kept from one pass and reused in the next."""
+"""Tensors that a model copies from the host within its forward pass, kept from one pass for the next."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def can_quantise() -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteAffine:
-    """A linear map whose weights have a scale for each output, and whose inputs one for each row.
+    """A linear map in int8: its weights have a scale for each output, its inputs one for each row.
 
     The library takes one scale for all rows that it is given, which would make a text's score depend on its neighbours.
     So each row is brought to the same range first, and a row that fills the range goes along.

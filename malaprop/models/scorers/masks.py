@@ -1,4 +1,4 @@
-"""Which form of the padding mask a model can be given.
+"""The form of the padding mask that a model takes.
 
 The transformers library turns a mask of ones and zeros into the form that attention adds to its products. On the way it
 asks the device whether the mask is full, so every pass waits for the GPU, and none can be recorded (a CUDA graph). A

@@ -66,7 +66,7 @@ class _Ways:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PackedModel:
-    """A network for `Packing`: a copy of the model that attends within texts. Made by `pack`."""
+    """A network for `Packing`: a copy of the model that attends within texts. `pack` builds it."""
 
     model: Any
     ways: _Ways

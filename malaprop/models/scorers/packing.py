@@ -48,7 +48,7 @@ class PackedNetwork(Protocol):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Packing:
-    """Every batch has `tokens` tokens and room for a fixed number of texts, filled up where there are fewer.
+    """Scores texts in batches of `tokens` tokens and room for a fixed number of texts, filled up with padding.
 
     Products of one size take the same path for each row whatever the others hold, and attention stays within a text:
     so a text's score is the same in any company, to the last bit. And as all batches are alike, their hundred kernels

@@ -1,4 +1,4 @@
-"""Which scorer answers for a transformers classifier, in the precision asked for."""
+"""Chooses the scorer of a transformers classifier in the precision that the user wants."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ScorerChoice:
 
     @property
     def bounds(self) -> Bounds | None:
-        """Limits of a batch: small ones on a CPU, which a few hundred tokens keep busy, so that little is padded."""
+        """Return the limits of a batch: small on a CPU, which a few hundred tokens keep busy, to pad little."""
         if not self.independent:
             return Bounds(rows=1)
         return Bounds(rows=32, waste=0.03) if self.model.device.type == "cpu" else None

@@ -19,7 +19,7 @@ def can_pack() -> bool:
 
 
 class Edges(NamedTuple):
-    """Where texts begin among tokens that lie end to end, the end of the last among them; and the longest text."""
+    """Where texts begin among tokens that lie end to end, with the end of the last; and the longest text."""
 
     at: Int[Tensor, " text_1"]
     longest: int

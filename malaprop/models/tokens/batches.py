@@ -1,4 +1,4 @@
-"""Batches of rows of similar length, as large as the device holds, and the way of their scores back to the host."""
+"""Batches of rows of similar length, as large as the device holds, and the copy of their scores to the host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from malaprop.core.text import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """At most `rows` texts and `tokens` tokens with padding, of which padding at most the share `waste`.
+    """Limits of a batch: `rows` texts and `tokens` tokens with padding, of which padding a share of `waste`.
 
     A batch of up to `small` tokens may have any share of padding: a GPU takes as long for it as for fewer.
     """

@@ -1,4 +1,4 @@
-"""Which strings a text is tokenized from: its words and gaps, or its stretches between white space."""
+"""The strings from which a text is tokenized: its words and gaps, or its stretches between white space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST, _INNER, _LAST = range(3)  # gaps: before the first word, between two, be
 
 
 class _Gap(NamedTuple):
-    """A gap in three: what clings to the word before it, the rest, and what clings to the word behind it."""
+    """A gap in three parts: signs that cling to the word before it, the rest, signs that cling to the next word."""
 
     suffix: int
     rest: int
@@ -31,7 +31,7 @@ class _Gap(NamedTuple):
 
 
 class BaseUnits(NamedTuple):
-    """A base as strings that are cut each for itself: `parts` are ids of `Units.made`, as many as the base has.
+    """A base as strings that are each tokenized alone: `parts` are ids of `Units.made`, one for each part.
 
     `around` says for each slot what clings to its word, as a number; -1: the slot's word is not a unit of its own.
     """
@@ -41,7 +41,7 @@ class BaseUnits(NamedTuple):
 
 
 class Units:
-    """Of each word the unit that it stands in: the word, the signs that cling to it, and the one space before them.
+    """Maps each word to its unit: the word, the signs that cling to it, and the one space before them.
 
     Byte-level and SentencePiece tokenizers never join what white space parts, but they make the space a part of the
     next token: so the tokens of a text are those of its units. With `bare` the space is left out, for tokenizers that
@@ -200,7 +200,7 @@ def join(how: Join, cut: Cut, table: Words, *, context_free: bool = False) -> Jo
 
 
 class PartTokens:
-    """Words and gaps, cut each by itself: right for tokenizers that split at every space and sign and drop spaces.
+    """Tokenizes each word and gap alone: right for tokenizers that split at every space and sign and drop spaces.
 
     A base is held against its whole string, so that a token over the edge of a word is noticed. With `context_free`
     there can be none.
@@ -230,7 +230,7 @@ class PartTokens:
 
 
 class JoinedUnits:
-    """What white space parts, cut each with the space before it (see `Units`)."""
+    """Tokenizes each stretch between white space alone, with the space before it (see `Units`)."""
 
     def __init__(self, cut: Cut, table: Words, *, bare: bool = False) -> None:
         self.table, self._units = table, Units(cut, table, bare=bare)

@@ -1,4 +1,4 @@
-"""Zero vectors in the place of words: what the victim would say if it could not see one."""
+"""Zero vectors in the place of words: the victim's answer as if it could not see one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Hidden(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ZeroWords:
-    """What `embedding` gives for a word's tokens is set to zero on its way into the model.
+    """Sets the output of `embedding` for a word's tokens to zero on its way into the model.
 
     Place and segment, where a model adds them, stay. A word that the cut at the limit leaves out has no answer (nan).
     """

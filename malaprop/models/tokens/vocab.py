@@ -98,7 +98,7 @@ class Vocab:
             raise VictimError(f"{path} cannot be read as a vocabulary: {error}") from None
         if tuple(words[: len(SPECIAL)]) != SPECIAL or len(set(words)) != len(words):
             raise VictimError(
-                f"{path} is no vocabulary: expected one word a line, each once, after {', '.join(SPECIAL)}"
+                f"{path} is not a vocabulary: expected one word a line, each once, after {', '.join(SPECIAL)}"
             )
         return cls(words)
 

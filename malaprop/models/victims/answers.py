@@ -18,14 +18,14 @@ _NAMING = (
 
 
 class Answer(NamedTuple):
-    """Scores [text, label], and what a user should know of how they were read; empty where there is nothing to say."""
+    """Scores [text, label], with notes for the user on how they were read; empty where there are none."""
 
     scores: Floats
     note: str = ""
 
 
 def read_answer(answer: Any, *, name: str, labels: int | None = None, label_names: Sequence[str] = ()) -> Answer:
-    """Scores from an array, a tensor of any library or nested lists.
+    """Read scores from an array, a tensor of any library or nested lists.
 
     One number a text from 0 to 1 is the probability of the second of two labels. Whole numbers and strings, one a text,
     are labels: they score 1, all others 0. So are entries such as {"label": "yes", "score": 0.9}, with what they score.
@@ -46,7 +46,7 @@ def read_answer(answer: Any, *, name: str, labels: int | None = None, label_name
 
 
 def winners_alone(rows: Sequence[Mapping[str, Any]], *, name: str, label_names: Sequence[str]) -> Answer:
-    """Scores of answers that give the label that wins and its probability alone; what is left is shared evenly."""
+    """Spread answers of the winning label and its probability alone to scores: the others share the rest evenly."""
     try:
         found, sure = [str(row["label"]) for row in rows], [float(row["score"]) for row in rows]
     except (KeyError, TypeError, ValueError):
@@ -81,7 +81,7 @@ def _array(answer: Any, name: str) -> NDArray[Any]:
 def _no_table(answer: Any, name: str) -> VictimError:
     inner = f" of {type(answer[0]).__name__}" if isinstance(answer, (list, tuple)) and answer else ""
     return VictimError(
-        f"{name} answered with a {type(answer).__name__}{inner} that is no table of numbers; "
+        f"{name} answered with a {type(answer).__name__}{inner} that is not a table of numbers; "
         "expected one row a text with one score a label"
     )
 

@@ -31,7 +31,7 @@ def complete(thing: Any) -> Victim:
 
 
 class Completed:
-    """An object as a victim with every member: its own where it has them, else what most victims have."""
+    """An object as a victim with every member: its own, or a default that suits most victims."""
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
@@ -87,7 +87,7 @@ class Completed:
 
 
 def _parts(thing: Any) -> dict[Capability, Any]:
-    """Return what the object shows beside answers: its own `parts`, or the attributes named after its capabilities."""
+    """Return the object's extra capabilities: its own `parts`, or the attributes named after them."""
     given = getattr(thing, "parts", None)
     if given is not None:
         return dict(given)

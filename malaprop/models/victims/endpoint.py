@@ -96,7 +96,7 @@ def is_html(data: bytes) -> bool:
 
 @dataclass(slots=True, weakref_slot=True, eq=False, kw_only=True)
 class Endpoint:
-    """One address that takes POST; any number of threads may call it.
+    """One address that accepts POST; any number of threads may call it.
 
     Tried again, after a pause that doubles and is drawn a little shorter or longer: refused and lost connections,
     time-outs, answers that end too early, and status 408, 425, 429 and 5xx. A pause changes times alone, never an
@@ -227,7 +227,9 @@ class Endpoint:
         try:
             there = urlsplit(urljoin(here.geturl(), location))
         except ValueError:
-            raise VictimError(f"{self.shown} answered {status} and redirects to what is no address") from None
+            raise VictimError(
+                f"{self.shown} answered {status} and redirects to something that is not an address"
+            ) from None
         if (there.scheme, there.netloc) != (here.scheme, here.netloc):
             place = scrub(f"{there.scheme}://{there.hostname or 'nowhere'}", [key])[:120]
             raise VictimError(

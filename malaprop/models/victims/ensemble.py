@@ -39,7 +39,7 @@ def log_probabilities(scores: Floats) -> NDArray[np.float64]:
 
 
 class _Joint:
-    """The classes of all members as one: equal only where every member's are. Grows with its table."""
+    """The classes of all members as one: equal only where every member's are; it grows with its table."""
 
     def __init__(self) -> None:
         self.known = np.zeros(0, np.int64)

@@ -95,7 +95,7 @@ def wrap_transformers(
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
         if given in ("bf16", "int8") and precision != "auto":
-            how = f"is asked by whole texts, as {pieces}, and computes in fp32 then"
+            how = f"reads whole texts alone, as {pieces}, and then computes in fp32"
             raise SettingError(f"{name} {how}; use --precision fp32 or auto")
         return _by_strings(model, tokenizer, where, name, most, fingerprint, pieces)
     frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=tokenizer.truncation_side == "left")
@@ -155,7 +155,7 @@ def _shown(choice: ScorerChoice, layout: ByOffsets, tokenizer: Any, number: bool
     """Return what the victim shows beside answers (gradients, attention, ...), by the field names of `TokenVictim`."""
     model, where, separator = choice.model, choice.model.device, choice.separator
     embedding, last = embedding_of(model), last_linear(model)
-    assert embedding is not None, "or it is asked by whole texts"
+    assert embedding is not None, "or the victim reads whole texts"
     places: dict[str, Any] = {"layout": layout, "device": where}
     padding: dict[str, Any] = {"pad": choice.pad, "masks": choice.masks}
     gradients = TokenGradients(

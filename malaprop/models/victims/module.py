@@ -137,9 +137,7 @@ def _keep_spaces(victim: TokenVictim, cut: Cut) -> TokenVictim | StringVictim:
     blank = next((string for string, row in zip(_BLANK, cut([*_BLANK]), strict=True) if row), None)
     if blank is None:
         return victim
-    return _by_strings(
-        victim, f"its tokenizer makes tokens of {blank!r}, so that what a word is among its tokens cannot be said"
-    )
+    return _by_strings(victim, f"its tokenizer makes tokens of {blank!r}, so that the tokens of a word cannot be found")
 
 
 def _counted(tables: int) -> str:

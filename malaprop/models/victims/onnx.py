@@ -349,7 +349,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise VictimError(f"{path} is no JSON: {error}; mend it or take it away") from None
+        raise VictimError(f"{path} is not valid JSON: {error}; repair or remove it") from None
     return found if isinstance(found, dict) else {}
 
 

@@ -1,4 +1,4 @@
-"""Requests to a server: what they cost, how many run at a time, and what all victims behind an address share."""
+"""Requests to a server: their cost, how many run at a time, and the common part of all victims behind an address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def estimate_tokens(letters: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class RequestMeter:
-    """Counts the requests of one victim, also against the budget of a run where there is one. Threads share it."""
+    """Counts the requests of one victim, also against the budget of a run if there is one. Threads share it."""
 
     meter: Meter = field(default_factory=Meter)
     _lock: Lock = field(default_factory=Lock, repr=False)

@@ -16,7 +16,7 @@ REFUSED = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 
 
 def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "") -> StringVictim:
-    """Scores by `predict_proba`, else by `decision_function`, else labels alone by `predict`.
+    """Wrap a pipeline that scores by `predict_proba`, else `decision_function`, else labels alone by `predict`.
 
     Label i is the i-th of the pipeline's `classes_`; where these are strings, they name the labels. The fields of a
     pair are joined by a line break.

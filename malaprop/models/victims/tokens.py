@@ -1,4 +1,4 @@
-"""TokenVictim: a model that reads tokens, asked by variants rather than by strings."""
+"""TokenVictim: a model that reads tokens and scores variants rather than whole strings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TABLES = 2  # kept at a time: a run goes from one table to the next, with the l
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TokenVictim:
-    """Words are cut into tokens once; a variant is its base's tokens with a stretch replaced.
+    """Cuts words into tokens once; a variant is its base's tokens with a stretch replaced.
 
     `cut` gives the tokens of words and gaps (see `malaprop.models.tokens.pieces.Cut`), `encode_whole` those of finished
     texts; neither adds special tokens nor ends a text early: `head`, `tail` and `limit` (which counts them) do that,

@@ -26,7 +26,7 @@ class Stacked(nn.Module):
                 layer.get_parameter("bias_ih_l0")[hidden : 2 * hidden] = 0
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:  # noqa: ARG002
-        """In 32 bits, as autocast would run the LSTMs of a GPU in fp16, whose gradients vanish.
+        """Return the states of each layer, in 32 bits: in autocast's fp16 the gradients of LSTMs vanish.
 
         Nothing is packed: a state knows only what came before it, and packing waits for the device.
         """

@@ -19,7 +19,7 @@ def no_attention() -> CapabilityError:
 
 
 class Encoder(Protocol):
-    """Reads texts of at least one token. What lies beyond a text's length must not change what it gives."""
+    """Reads texts of at least one token; tokens beyond a text's length must not change its result."""
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
         """Return the states after each layer, from below; beyond a text's length they mean nothing."""

@@ -15,7 +15,7 @@ from malaprop.zoo.blocks.classifier import fresh_words, no_attention
 
 
 class WordCNN(nn.Module):
-    """Kim 2014. The maximum is taken over the windows inside the text, so padding never changes a score.
+    """The CNN of Kim 2014; the maximum is over windows inside the text, so padding never changes a score.
 
     A text shorter than the widest window is read as if padding words filled it up. `depth` - 1 layers of three-word
     windows, as wide as the embedding and each added to what it reads, come before the windows that are pooled.

@@ -17,7 +17,7 @@ from malaprop.zoo.blocks.cnn import WordCNN
 
 
 class Channels(nn.Module):
-    """Word vectors that are trained, plus vectors that stay as they are.
+    """Two channels of word vectors: one that is trained, and one that stays as it is.
 
     A filter that reads both channels and adds its answers reads their sum, so the sum is all that is needed.
     """
@@ -61,7 +61,7 @@ class Limited(nn.Module):
 
 
 class Windows(nn.Module):
-    """Filters of several widths; the strongest answer of each stands for the text."""
+    """Filters of several widths; the maximum of each stands for the text."""
 
     def __init__(self, dim: int, filters: int, widths: Sequence[int]) -> None:
         super().__init__()

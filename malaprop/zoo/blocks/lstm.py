@@ -13,7 +13,7 @@ from malaprop.zoo.blocks.classifier import fresh_words, no_attention
 
 
 class WordLSTM(nn.Module):
-    """Each direction runs within the text's own length, so padding never changes a score.
+    """An LSTM classifier; each direction runs within a text's own length, so padding never changes a score.
 
     A text without a token is read as one unknown word. `embedding` stands in for a table of word vectors. Layers above
     the first add to what they read, without which four of them hardly learn.
@@ -77,7 +77,7 @@ class WordLSTM(nn.Module):
         return largest(self._layers(vectors, lengths)[-1], lengths)
 
     def _layers(self, vectors: Vectors, lengths: Lengths) -> list[Vectors]:
-        """In 32 bits: autocast would run the LSTMs of a GPU in fp16, whose gradients vanish."""
+        """Return the states of each layer, in 32 bits: in autocast's fp16 the gradients of LSTMs vanish."""
         with torch.autocast(vectors.device.type, enabled=False):
             ends = lengths.cpu()
             out = [recur(self.lstm, self.dropout(vectors.float()), ends)]

@@ -17,7 +17,7 @@ from malaprop.zoo.blocks.classifier import Classifier, fresh_words
 
 
 class PairSide(NamedTuple):
-    """Columns of the row that hold this side's tokens; one past the last column stands for nothing.
+    """The columns of the row that hold this side's tokens; one past the last column stands for no token.
 
     An empty side has one token that is nothing.
     """
@@ -83,7 +83,7 @@ class Average(nn.Module):
 
 
 class Siamese(nn.Module):
-    """One bidirectional LSTM for both sides, and the largest of its states."""
+    """Reads both sides by one bidirectional LSTM, and takes the maximum of its states."""
 
     def __init__(self, dim: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def pair_lstm(
 
 
 class Inference(nn.Module):
-    """Encoding, local inference from soft alignment, composition, and pooling: Chen et al. 2017, section 3."""
+    """ESIM: encoding, local inference from soft alignment, composition, pooling (Chen et al. 2017, section 3)."""
 
     def __init__(self, dim: int, hidden: int, dropout: float) -> None:
         super().__init__()

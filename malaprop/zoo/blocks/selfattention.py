@@ -20,7 +20,7 @@ Inside = Bool[Tensor, "batch 1 1 token"]
 
 
 class EncoderLayer(nn.Module):
-    """Vaswani et al. 2017 with BERT's activation: self-attention and two linear layers, each added and then normed."""
+    """A layer of Vaswani et al. 2017 with BERT's activation: attention and two linear layers, added and normed."""
 
     def __init__(self, dim: int, heads: int, inner: int, dropout: float) -> None:
         super().__init__()
@@ -50,7 +50,10 @@ class EncoderLayer(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Tokens beyond `places` share the last place. With `pairs`, tokens behind the first separator are told apart."""
+    """A Transformer encoder; tokens beyond `places` share the last place.
+
+    With `pairs`, tokens behind the first separator get another segment.
+    """
 
     def __init__(
         self, dim: int, *, heads: int, inner: int, depth: int, places: int, pairs: bool, dropout: float

@@ -25,7 +25,7 @@ from malaprop.zoo.gradients.characters import Gains, flip_gains
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CharGradients:
-    """Of a network whose embedding is `CharWords`; swaps of whole words are looked at by `by_word`."""
+    """Gradients of a network whose embedding is `CharWords`; `by_word` takes those of whole-word swaps."""
 
     model: nn.Module
     vocab: OpenVocab
@@ -136,7 +136,7 @@ def _decoded(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Edits:
-    """Edits of one text by number; words are put together when they are asked for."""
+    """The edits of one text by number; it puts words together when a caller reads them."""
 
     look: CharLook
     laid: TokenLayout

@@ -1,1 +1,1 @@
-"""Small encoders pre-trained here, for where no hub is in reach."""
+"""Pre-trains small encoders, for where no hub is in reach."""

@@ -31,7 +31,7 @@ _SPECIAL = ("<unk>", "<break>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElmoPlan:
-    """`dim` is the width of each direction, `vocab` how many words it predicts; it reads any word."""
+    """The settings of ELMo's pre-training; `dim` is each direction's width, `vocab` how many words it predicts."""
 
     dim: int = 256
     hidden: int = 1024
@@ -92,7 +92,7 @@ class _Types:
 
 
 class BiLM(nn.Module):
-    """ELMo under one softmax over words, shared by both directions."""
+    """A language model in both directions: ELMo under one softmax over words, which both directions share."""
 
     def __init__(self, elmo: Elmo, vocab: int, dropout: float) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class BiLM(nn.Module):
 
 
 class ElmoWork:
-    """The text as rows of one length on the host; a batch sends each of its distinct words to the device once."""
+    """ELMo's pre-training: rows of one length on the host; a batch sends each distinct word to the device once."""
 
     rates: tuple[tuple[str, float], ...] = ()
     origin = None

@@ -1,4 +1,4 @@
-"""A masked-LM head on MiniLM, which comes without one."""
+"""A masked-LM head trained on MiniLM, which comes without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from malaprop.zoo.pretrain.texts import Corpus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPlan:
-    """The encoder stays as it is for the share `frozen` of the budget, then learns at `pull` times the rate.
+    """The settings of a head's training: the encoder is frozen for a share of the budget, then learns too.
+
+    That share is `frozen`; afterwards the encoder learns at `pull` times the rate.
 
     With `frozen` 1 only the head is trained, and the encoder is MiniLM's own. The head's output is tied to the word
     embeddings. With `rank` above 0 the encoder stays as it is and adapters of that rank learn in its place; they and

@@ -29,7 +29,7 @@ from malaprop.zoo.pretrain.texts import Corpus, corpus
 
 
 class EncoderWork(Protocol):
-    """A model, the rows it learns from, and how it is judged and written."""
+    """The pre-training of one encoder: its model, the rows it learns from, its evaluation and its files."""
 
     @property
     def model(self) -> nn.Module: ...

@@ -34,7 +34,7 @@ _SCALE = ".scale"  # a row of bytes times its scale is the row of weights
 
 
 class Adapter(nn.Module):
-    """A linear layer that stays as it is, plus a product of two matrices of `rank` rows and columns that learn."""
+    """A frozen linear layer plus the product of two matrices of `rank` rows and columns that learn."""
 
     def __init__(self, plain: nn.Linear, rank: int) -> None:
         super().__init__()
@@ -96,7 +96,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedPlan:
-    """`length` counts the special tokens of a row; longer texts are beyond the model. `embedding` is ALBERT's alone."""
+    """The settings of a masked pre-training; `length` counts a row's special tokens, `embedding` is for ALBERT.
+
+    The model cannot read texts longer than `length`.
+    """
 
     kind: str
     layers: int = 6
@@ -183,7 +186,7 @@ def _common(plan: MaskedPlan, vocab: int) -> dict[str, Any]:
 
 
 class MaskedWork:
-    """All rows lie on the device, and nothing there waits for the host.
+    """A masked pre-training; all rows lie on the device, and no step waits for the host.
 
     The body stays as it is for the share `frozen` of the budget, then learns at `pull` times the rate of the head.
     """

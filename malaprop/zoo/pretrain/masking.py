@@ -1,4 +1,4 @@
-"""Masked language modelling on packed rows: what is hidden, the loss, and the figures on rows held out."""
+"""Masked language modelling on packed rows: the choice of hidden tokens, the loss, figures on held-out rows."""
 
 from __future__ import annotations
 

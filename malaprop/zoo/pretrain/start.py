@@ -24,7 +24,7 @@ _FILES = (subwords.FILE, subwords.CONFIG, "special_tokens_map.json", "vocab.txt"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """`keep` writes the tokenizer into a folder; `name` is None where the weights are random."""
+    """A model and tokenizer to start from; `keep` writes the tokenizer, `name` is None for random weights."""
 
     model: Any
     tokenizer: Tokenizer
@@ -45,7 +45,7 @@ def open_start(start: str, kind: str, *, name: str | None = None) -> Start:
     local = folder.is_dir()
     if not local and (offline() or "/" not in start.removeprefix("hub:") or start.startswith((".", "/", "~"))):
         raise AssetError(
-            f"--start {start} is no folder; give a transformers folder, or a hub name where one is in reach"
+            f"--start {start} is not a folder; give a transformers folder, or a hub name where one is in reach"
         )
     source = folder if local else start.removeprefix("hub:")
     model = _model(source, local)

@@ -1,4 +1,4 @@
-"""The texts that an encoder is pre-trained on, and those held out to judge it."""
+"""The texts that pre-train an encoder, and the held-out texts that evaluate it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Blocks = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """Texts without line breaks; the same text is never on both sides."""
+    """Training and held-out texts, without line breaks; no text is on both sides."""
 
     name: str
     train: Sequence[str]

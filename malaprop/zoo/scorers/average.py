@@ -23,7 +23,7 @@ from malaprop.zoo.scorers.edits import Edits
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AverageEdits:
-    """Each side of a base is summed once; a variant costs the words of its edit, not those of its text.
+    """Scores edits on a model of mean word vectors: it sums each side of a base once, then only a variant's edit.
 
     Edits that move the separator, and texts left without a word, are read whole. The weights must not change once a
     text was scored.

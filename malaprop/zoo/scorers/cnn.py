@@ -25,7 +25,7 @@ _NONE = -torch.inf
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bases:
-    """Windows of some bases, before the relu; -inf where no window is."""
+    """Windows of some bases, before the relu; -inf where there is no window."""
 
     windows: list[Float[Tensor, "base place filter"]]  # per width w: the window from token t on is at t + w - 1
     before: Float[Tensor, "base token_1 filters"]  # the largest that end before a token, filters of all widths
@@ -42,7 +42,7 @@ class _Spots:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CnnEdits:
-    """Every word times every kernel column is a table, so that a window is a sum of rows.
+    """Scores edits on a word CNN by a table of every word times every kernel column: a window is a sum of rows.
 
     One token for one: the touched windows are the base's plus a difference of rows. Other edits: the windows around the
     edit are summed anew. All others come from running maxima from both ends of the base. The weights must not change

@@ -22,7 +22,7 @@ _SHARE = 3  # variants of one base from which on its states cost less than readi
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Edits:
-    """The edits of a splice on bases of `size` tokens, cut at the limit; where one does not fit, nothing holds."""
+    """The edits of a splice on bases of `size` tokens, cut at the limit; they hold only where `fits` is true."""
 
     size: Ints  # [variant] of its base
     at: Ints  # [variant]
@@ -65,7 +65,10 @@ def blocks(work: Splice, chosen: Ints, tokens: int) -> Iterator[tuple[Ints, Ints
 
 @dataclass(slots=True, eq=False)
 class WordTable:
-    """`make` works on each row by itself. The weights must not change once a table was asked for."""
+    """A table by word that follows the vocabulary; `make` works on each row by itself.
+
+    The weights must not change after the first read.
+    """
 
     embedding: nn.Module
     make: Callable[[Float[Tensor, "word dim"]], Float[Tensor, "word ..."]]

@@ -22,7 +22,7 @@ from malaprop.zoo.scorers.lstm_steps import LstmStrips, Ways
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Way:
-    """One direction. The input half of the gates is a table row for each word.
+    """One direction of an LSTM; a table has the input half of the gates for each word.
 
     The cell gate's weights are doubled: tanh(x) = 2 sigmoid(2x) - 1, so that one sigmoid serves all four gates.
     """
@@ -42,7 +42,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _States:
-    """Of some bases after each number of tokens read: hidden state, cell, and the maximum so far."""
+    """States of bases after each number of tokens: hidden state, cell, and the maximum so far."""
 
     h: Float[Tensor, "read base dim"]
     c: Float[Tensor, "read base dim"]
@@ -51,7 +51,9 @@ class _States:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LstmEdits:
-    """Forwards from the state before the edit, backwards from the state after it; rows leave the batch as they end.
+    """Scores edits on an LSTM: reads on from the state before the edit, backwards from that after it.
+
+    Rows leave the batch as they end.
 
     A text without tokens is read as one token `unknown`. The weights must not change once a text was scored.
     """

@@ -125,7 +125,7 @@ def cell(
 
 
 class LstmStrips:
-    """Variants of an LSTM's texts in both directions at once, and all of a round in few strips.
+    """Reads the variants of an LSTM's texts in both directions at once, a whole round in few strips.
 
     Strips have fixed sizes, so a row's numbers do not depend on its company.
     """

@@ -106,7 +106,7 @@ def test_words_most_frequent_first():
 def test_damaged_folders_say_so(trained, tmp_path):
     import shutil
 
-    with pytest.raises(VictimError, match="no translation model"):
+    with pytest.raises(VictimError, match="not a translation model"):
         checkpoint.load(tmp_path)
     copy = tmp_path / "copy"
     shutil.copytree(trained, copy)
@@ -119,5 +119,5 @@ def test_damaged_folders_say_so(trained, tmp_path):
         checkpoint.read_card(copy)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(SettingError, match="no translation model"):
+    with pytest.raises(SettingError, match="not a translation model"):
         check_target(tmp_path / "other", "translator")

@@ -325,7 +325,7 @@ def test_models_are_trained_by_name(type_in, place):
         (["natural", "--search", "best"], "no latent-search is called 'best'"),
         (["natural", "--set", "sample=3"], "did you mean samples"),
         (["natural", "--set", "hybird.samples=3"], "hybrid"),
-        (["natural", "--generator", "."], "is no generative model"),
+        (["natural", "--generator", "."], "is not a generative model"),
         (["natural", "--victim", "nothing"], "no image victim 'nothing'"),
         (["natural", "compare", "--victims", "forest"], "two victims or more"),
         (["natural", "--probe", "verb-dropped"], "--probe verb-dropped asks a translator of texts"),
