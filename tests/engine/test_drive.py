@@ -203,7 +203,7 @@ def test_a_victim_that_fails_one_call_changes_no_outcome(failing, toy_examples):
         (lambda texts: [[[0.5, 0.5]] for _ in texts], "expected 1 row,"),
         (lambda texts: [[7.0] for _ in texts], "one number a text, 7 among them"),
         (lambda texts: None, "expected"),
-        (lambda texts: [["high", "low"] for _ in texts], "no table of numbers"),
+        (lambda texts: [["high", "low"] for _ in texts], "not a table of numbers"),
     ],
 )
 def test_an_answer_that_is_no_score_is_an_error_with_one_clear_reason(answer, reason):
