@@ -12,7 +12,7 @@ FOLDER = "reference/commands/"
 
 
 def commands() -> dict[str, Any]:
-    """Every command that can be typed, as click has it: `attack`, `natural`, `natural compare` ..."""
+    """Return every command as a click object, by its name: `attack`, `natural`, `natural compare` ..."""
     import typer
 
     from malaprop.cli.main import Commands, Table, app
@@ -30,7 +30,7 @@ def commands() -> dict[str, Any]:
 
 
 def command_pages() -> dict[str, str]:
-    """The Markdown of each page by its place; commands of one group share a page."""
+    """Return the Markdown of each page by its path; commands of one group share a page."""
     groups: dict[str, dict[str, Any]] = {}
     for name, command in commands().items():
         groups.setdefault(name.split()[0], {})[name] = command
@@ -55,7 +55,7 @@ def _page(group: str, members: dict[str, Any]) -> Iterator[str]:
 
 
 def _describe(name: str, command: Any) -> Iterator[str]:
-    """What the command does, how it is typed, its examples, and its options."""
+    """Yield the lines on a command: its purpose, its usage, its examples, and its options."""
     about, _, rest = (command.help or "").partition("Examples:")
     yield from (_escape(" ".join(about.split())), "", "```sh")
     arguments = [one for one in command.params if one.param_type_name == "argument"]
@@ -97,5 +97,5 @@ def _anchor(name: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Help as Markdown: nothing in it is a mark, and a bar ends no cell."""
+    """Return help as Markdown, with marks and bars escaped."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text).replace("\n", " ")

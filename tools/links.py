@@ -1,8 +1,8 @@
-"""Finds links that lead nowhere: in the site that was built, and in the Markdown files beside it.
+"""Find broken links in the built site and in Markdown files beside it.
 
     python tools/links.py site README.md CONTRIBUTING.md
 
-Addresses of other sites are not asked: the check works without a network.
+Links to other sites are not followed: the check works without a network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 
 
 class PageLinks(HTMLParser):
-    """What a page links to, and the places in it that can be linked to."""
+    """The links of an HTML page, and the anchors in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,14 +35,14 @@ class PageLinks(HTMLParser):
 
 @cache
 def read_page(page: Path) -> PageLinks:
-    """The links and places of an HTML file."""
+    """Return the links and anchors of an HTML file."""
     read = PageLinks()
     read.feed(page.read_text(encoding="utf-8"))
     return read
 
 
 def broken_links(site: Path, others: Iterable[Path] = ()) -> list[str]:
-    """`FILE: LINK` for every link that leads to no file, or to no place in its file."""
+    """Return `FILE: LINK` for every link whose file or anchor does not exist."""
     read_page.cache_clear()
     found = [
         f"{page.relative_to(site)}: {link}"
@@ -74,7 +74,7 @@ def _bad_in_markdown(file: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what is broken; exit 1 where anything is."""
+    """Print the broken links; exit 1 if there is one."""
     site, *others = map(Path, sys.argv[1:])
     broken = broken_links(site, others)
     print("\n".join(broken) if broken else "no broken links")

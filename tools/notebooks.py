@@ -1,4 +1,4 @@
-"""Runs the marked code blocks of README and docs, and makes a notebook of every tutorial.
+"""Run the marked code blocks of README and docs, and write a notebook for every tutorial.
 
     python tools/notebooks.py                  # runs docs/tutorials/*.md, fills in what they print, writes notebooks
     python tools/notebooks.py docs/tutorials/sklearn.md
@@ -51,14 +51,14 @@ class Block:
 
     @property
     def program(self) -> str:
-        """The block as Python."""
+        """Return the block as Python code."""
         if self.file is not None:
             return _FILE.format(name=self.file, code=self.code)
         return self.code if self.language == "python" else _SHELL.format(code=self.code)
 
 
 def blocks(page: str) -> list[Block]:
-    """The marked blocks of a page, each with the output that is promised for it."""
+    """Return the marked blocks of a page, each with its expected output."""
     found: list[Block] = []
     for kind, language, body in BLOCK.findall(page):
         if kind.startswith("output"):
@@ -73,12 +73,12 @@ def blocks(page: str) -> list[Block]:
 
 
 def isolate(folder: Path) -> dict[str, str]:
-    """Environment variables of an empty cache into which nothing may be fetched."""
+    """Return environment variables for an empty cache without downloads."""
     return {"MALAPROP_OFFLINE": "1", "MALAPROP_CACHE": str(folder / "cache"), "MALAPROP_DATA": ""}
 
 
 def run(found: list[Block], folder: Path, **environment: str) -> list[str]:
-    """What each block prints when the blocks are run in a folder; a failure is an AssertionError that says why."""
+    """Run the blocks in a folder; return the output of each; a failure raises AssertionError with stderr."""
     commands = folder / "bin"
     commands.mkdir()
     for name, arguments in (("python", ""), ("malaprop", " -m malaprop")):
@@ -99,12 +99,12 @@ def run(found: list[Block], folder: Path, **environment: str) -> list[str]:
 
 
 def trim(text: str) -> str:
-    """A text without blanks at the ends of its lines and without empty lines around it."""
+    """Return a text without blanks at the ends of its lines and without empty lines around it."""
     return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
 
 
 def matches(promised: str, printed: str, about: bool = False) -> bool:
-    """Whether a block printed what its page promises; where it is `about` that, numbers do not count."""
+    """Return whether a block printed the expected output; with `about` numbers may differ."""
     if about:  # tables grow and shrink with their numbers
         promised, printed = (re.sub(r"[\s─]+", " ", re.sub(r"\d[\d.,]*", "0", text)) for text in (promised, printed))
         return promised.strip() == printed.strip()
@@ -113,7 +113,7 @@ def matches(promised: str, printed: str, about: bool = False) -> bool:
 
 
 def fill(page: str, printed: list[str]) -> str:
-    """The page with what its blocks printed in the place of outputs that no longer match."""
+    """Return the page with the printed output in place of outputs that no longer match."""
     place = -1
 
     def renew(found: re.Match[str]) -> str:
@@ -144,7 +144,7 @@ def _source(block: Block) -> str:
 
 
 def notebook(page: str) -> str:
-    """A tutorial as a notebook: its text, its code, and what the page promises that the code prints."""
+    """Return a tutorial as a notebook: its text, its code, and the expected output."""
     found, cells, begin = iter(blocks(page)), list[dict[str, object]](), 0
 
     def tell(text: str) -> None:

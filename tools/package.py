@@ -26,7 +26,7 @@ ROWS = "text,label\na bad film,0\na good film,1\n"
 
 
 def main() -> None:
-    """Build, check and try, and say what came out."""
+    """Build and check the packages, try them, and print the results."""
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parse.add_argument("--extras", default="none", help="extras to try, with commas; none: no extra; or all-alone")
     parse.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the packages are written")
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def build(dist: Path) -> Path:
-    """The wheel; the source package lies beside it, and both pass twine's check."""
+    """Build the wheel and the source package, check both with twine, and return the wheel."""
     shutil.rmtree(dist, ignore_errors=True)
     for folder in (ROOT, ROOT / "masked-lm"):
         _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(dist), str(folder))
@@ -57,7 +57,7 @@ def build(dist: Path) -> Path:
 
 
 def try_each(extras: Sequence[str], wheel: Path, python: str) -> Iterator[dict[str, object]]:
-    """Installs the wheel with each extra into an environment of its own, and audits a function there."""
+    """Install the wheel with each extra into an environment of its own, and audit a function there."""
     for extra in extras:
         with tempfile.TemporaryDirectory() as made:
             row = try_one(extra, wheel, python, Path(made))
@@ -66,7 +66,7 @@ def try_each(extras: Sequence[str], wheel: Path, python: str) -> Iterator[dict[s
 
 
 def try_one(extra: str, wheel: Path, python: str, place: Path) -> dict[str, object]:
-    """What an install takes: seconds and megabytes, without pip itself."""
+    """Install the wheel in an empty environment; return its seconds and megabytes, without pip itself."""
     _run(python, "-m", "venv", str(place / "env"))
     run = place / "env" / "bin"
     before = _size(place / "env")

@@ -14,7 +14,7 @@ SIZE = {"width": 1180, "height": 760}
 
 
 def take(page: Path, picture: Path) -> None:
-    """What a browser shows of a page before one scrolls."""
+    """Write a picture of the part of a page that a browser shows before scrolling."""
     from playwright.sync_api import sync_playwright
 
     own = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

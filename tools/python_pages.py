@@ -8,7 +8,7 @@ FOLDER = "reference/python/"
 
 
 def python_pages() -> dict[str, str]:
-    """The Markdown of each page by its place; mkdocstrings fills in signatures and docstrings."""
+    """Return the Markdown of each page by its path; mkdocstrings fills in signatures and docstrings."""
     import malaprop
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
     from malaprop.frame.runs.victims import WRAPPERS
@@ -29,7 +29,7 @@ def python_pages() -> dict[str, str]:
 
 
 def _base(table: Mapping[str, str]) -> dict[str, str]:
-    """Recipes without their presets, which have the same docstring."""
+    """Return the recipes without their presets, which have the same docstring."""
     return {name: place for name, place in table.items() if ":" not in name}
 
 

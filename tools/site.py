@@ -12,7 +12,7 @@ from python_pages import python_pages
 
 @cache
 def made_pages() -> dict[str, str]:
-    """The pages that are written from the code: their places below docs, and their Markdown."""
+    """Return the pages generated from the code: their paths below docs, and their Markdown."""
     return {**command_pages(), **python_pages()}
 
 
@@ -32,7 +32,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def _fill(entry: Any, docs: Path) -> Any:
-    """An entry of the navigation; a list that names a folder gets its pages instead."""
+    """Return an entry of the navigation, with the pages of a folder in place of the folder's name."""
     if not isinstance(entry, dict):
         return entry
     ((title, below),) = entry.items()
@@ -48,12 +48,12 @@ def _fill(entry: Any, docs: Path) -> Any:
 
 
 def _pages(folder: str, docs: Path) -> list[tuple[str, str]]:
-    """The pages of a folder, those written by hand and those made, by name."""
+    """Return the pages of a folder, written by hand or generated, by name."""
     written = {f"{folder}{page.name}": page.read_text(encoding="utf-8") for page in (docs / folder).glob("*.md")}
     made = {place: text for place, text in made_pages().items() if place.startswith(folder)}
     return sorted((written | made).items())
 
 
 def _title(page: str) -> str:
-    """The page's own first heading."""
+    """Return the first heading of a page."""
     return page.split("\n", 1)[0].removeprefix("#").strip()

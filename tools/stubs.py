@@ -34,7 +34,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 
 def stub() -> str:
-    """The whole file."""
+    """Return the text of the stub file."""
     lines = [_HEAD.format(doc=(malaprop.__doc__ or "").strip("\n"))]
     for name, place in sorted(malaprop._places().items(), key=lambda pair: (pair[1], pair[0])):
         module, _, attribute = place.partition(":")
@@ -68,7 +68,7 @@ def _setting(option: Option) -> str:
 
 
 def _type(option: Option) -> str:
-    """As Python may give it: a list for several values, a path by its name."""
+    """Return the annotation of an option: a sequence for several values, a string or path for a path."""
     kind = core_of(option.kind)
     empty = " | None" if kind is not option.kind else ""
     if is_list(option.kind):

@@ -171,7 +171,7 @@ def peers_name(recipe: str) -> str:
 
 
 def walk_beside(recipe: str, tool: str) -> str:
-    """Return our recipe's name, with the suffix for OpenAttack's variant if TextAttack has the recipe too."""
+    """Return our recipe's name; beside OpenAttack with the suffix for its variant, unless it names our defaults."""
     name = peers_name(recipe)
     if own.DEFAULTS in recipe or tool != OPENATTACK or find(TEXTATTACK, name) is None:
         return recipe
