@@ -61,7 +61,7 @@ def test_files(tmp_path):
     vocab.save(tmp_path / "v.txt")
     assert Vocab.load(tmp_path / "v.txt").words == vocab.words
     (tmp_path / "w.txt").write_text("a\nb\n")
-    with pytest.raises(VictimError, match="no vocabulary"):
+    with pytest.raises(VictimError, match="not a vocabulary"):
         Vocab.load(tmp_path / "w.txt")
     with pytest.raises(VictimError, match="cannot be read"):
         Vocab.load(tmp_path / "none.txt")
