@@ -28,7 +28,7 @@ def offered(candidates, text: str, tags=toy.tags) -> dict[str, list[str]]:
     """The replacements of each word of a text."""
     origin = Text.of(text, Words())
     trial = Trial(listed(candidates=candidates), Example("id", {"text": text}, 1), origin, 0, "?")
-    services = toy.toy_services(toy.victim()) | {"tags": toy.Batched(tags)}
+    services = toy.toy_services(toy.victim()) | {"tags": toy.FunctionService(tags)}
     ((_, found),) = drive([(0, trial.space())], services, width=1)
     strings = origin.table.strings
     return {

@@ -190,8 +190,8 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (("audit", "--hardened", "fact=x"), "--hardened is no option of audit; it belongs to study defences"),
         (("audit", "--defences", "five"), "--defences is no option of audit; it belongs to study defences"),
         (("tune", "five", "--victim", "x", "--set", "epochs=1"), "it belongs to tune fact"),
-        (("train", "LSTM-W-Random-1", "--seeds", "2"), "--seeds is no option of train lstm-w-random-1"),
-        (("train", "nmt-lstm", "--vectors", "x.vec"), "--vectors is no option of train nmt-lstm"),
+        (("train", "LSTM-W-Random-1", "--seeds", "2"), "--seeds is not an option of train lstm-w-random-1"),
+        (("train", "nmt-lstm", "--vectors", "x.vec"), "--vectors is not an option of train nmt-lstm"),
     ],
 )
 def test_wrong_input_is_answered_in_one_line(place, type_in, words, reason):

@@ -64,7 +64,7 @@ def test_a_run_that_goes_on_clears_what_it_left(tmp_path, dead):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from malaprop.training.folder import appearing
+from malaprop.training.folder import write_folder
 
 target, when = Path(sys.argv[1]), sys.argv[2]
 rename, renames = Path.rename, []
@@ -76,7 +76,7 @@ def counted(self, other):
     return rename(self, other)
 
 Path.rename = counted
-with appearing(target) as made:
+with write_folder(target) as made:
     (made / "model.json").write_text("new")
 """
 

@@ -124,7 +124,7 @@ def test_records_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize(("kind", "file"), [(DefencesRecord, "defences.json"), (CertifiedRecord, "certified.json")])
 def test_damaged_records_are_told(tmp_path, kind, file, text):
     (tmp_path / file).write_text(text)
-    with pytest.raises(RecordError, match="is no record"):
+    with pytest.raises(RecordError, match="is not a record"):
         kind.read(tmp_path)
 
 

@@ -29,5 +29,5 @@ def test_a_ratio_needs_successes_on_both_sides():
 )
 def test_a_damaged_one_says_so(tmp_path, text):
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(RecordError, match=r"hotflip\.json is no record"):
+    with pytest.raises(RecordError, match=r"hotflip\.json is not a record"):
         HotFlipRecord.read(tmp_path)

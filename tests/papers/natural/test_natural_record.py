@@ -79,7 +79,7 @@ def test_it_comes_back(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 9}', json.dumps({"format": 1, "data": 7}), "[" * 100_000])
 def test_a_damaged_one_says_so(tmp_path, text):
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(RecordError, match=r"natural\.json is no record"):
+    with pytest.raises(RecordError, match=r"natural\.json is not a record"):
         NaturalRecord.read(tmp_path)
 
 
