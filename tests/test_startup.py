@@ -109,13 +109,13 @@ def test_help_is_fast():
     assert ratio < 2
 
 
-@pytest.mark.parametrize("package", ["records", "reports"])
+@pytest.mark.parametrize("package", ["records", "reports", "frame.records", "frame.report"])
 def test_names_that_are_given_late_are_those_that_type_checkers_know(package):
     import ast
     import importlib
 
     module = importlib.import_module(f"malaprop.{package}")
-    stub = ast.parse((ROOT / "malaprop" / package / "__init__.pyi").read_text())
+    stub = ast.parse((ROOT / "malaprop" / package.replace(".", "/") / "__init__.pyi").read_text())
     known = {name.name for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names}
     assert known == set(module.__all__)
     assert all(getattr(module, name) is not None for name in module.__all__)

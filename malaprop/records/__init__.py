@@ -1,11 +1,3 @@
 """The public names of malaprop.frame.records, under the name that scripts know."""
 
-from malaprop.core.catalogue import offer
-
-_PLACES = {
-    "outcome": "OPS STATUSES Edit Op Outcome Queries Side Status compare_key edits_between from_json to_json",
-    "run": "Run",
-    "store": "Writer find_runs iter_outcomes merge read_outcomes",
-    "summary": "Point Rate Spread Summary abused_pairs abused_words accuracy_by_change accuracy_by_queries",
-}
-__all__, __getattr__ = offer("malaprop.frame.records", _PLACES)
+from malaprop.frame.records import __all__, __getattr__  # noqa: F401 - Python looks both up here

@@ -1,6 +1,3 @@
 """The public names of malaprop.frame.report, under the name that scripts know."""
 
-from malaprop.core.catalogue import offer
-
-_PLACES = {"diff": "Patch Piece mark_changes patches", "page": "render write_report", "terminal": "print_summary"}
-__all__, __getattr__ = offer("malaprop.frame.report", _PLACES)
+from malaprop.frame.report import __all__, __getattr__  # noqa: F401 - Python looks both up here
