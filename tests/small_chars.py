@@ -12,7 +12,7 @@ from malaprop.core.example import Example, number_rows
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.training.seeds import seeded
-from malaprop.zoo.blocks.charcnn import charcnn_lstm
+from malaprop.zoo.blocks.charwords import charcnn_lstm
 from malaprop.zoo.victim import gradients_of
 
 GOOD = ("good", "great", "lovely", "clever", "moving", "funny", "charming", "superb")

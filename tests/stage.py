@@ -197,7 +197,7 @@ def stage(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     from malaprop.assets.folders import cache_root
     from malaprop.core.example import number_rows
     from malaprop.data.base import Dataset
-    from malaprop.data.labels import ENTAILMENT
+    from malaprop.data.matching import ENTAILMENT
     from malaprop.zoo import finetune
     from malaprop.zoo import names as zoo
 

@@ -47,7 +47,7 @@ def tiny_bert(folder: Path) -> Path:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
 
-    from malaprop.models.quiet import quietly
+    from malaprop.models.folder import quietly
     from malaprop.training.seeds import seeded
 
     words = sorted({word for line in sentences() for word in line.split()})

@@ -12,14 +12,13 @@ import numpy as np
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed, Thesaurus
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.core.ask import MASKED_LM, Cloze, Guesses
 from malaprop.core.capability import Capability
-from malaprop.core.cloze import MASKED_LM, Cloze, Guesses
 from malaprop.core.example import Example, number_rows
 from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.insight import Apart, Blank, Focus, Toward
 from malaprop.core.text import Text
-from malaprop.engine.looks import GradientService, InsightService
-from malaprop.engine.service import FunctionService, Scoring, Service, UncachedScoring
+from malaprop.engine.service import FunctionService, GradientService, InsightService, Scoring, Service, UncachedScoring
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run
 from malaprop.models.victims.strings import StringVictim

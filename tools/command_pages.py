@@ -66,10 +66,14 @@ def _describe(name: str, command: Any) -> Iterator[str]:
         yield from ("| argument | meaning |", "| --- | --- |")
         yield from (f"| `{_argument(one)}` | {_escape(one.help or '')} |" for one in arguments)
         yield ""
-    from malaprop.frame.command import helping
+    from malaprop.frame.command import settings_command
 
     for title in SECTIONS:
-        rows = [_row(command, one) for one in helping.visible(command) if helping.section_of(command, one) == title]
+        rows = [
+            _row(command, one)
+            for one in settings_command.visible(command)
+            if settings_command.section_of(command, one) == title
+        ]
         if rows:
             yield from (f"{title}:", "", "| option | default | meaning |", "| --- | --- | --- |", *rows, "")
     yield from ("Help:", "", "| option | default | meaning |", "| --- | --- | --- |")
@@ -79,7 +83,7 @@ def _describe(name: str, command: Any) -> Iterator[str]:
 
 
 def _row(command: Any, option: Any) -> str:
-    from malaprop.frame.command.helping import default_of
+    from malaprop.frame.command.settings_command import default_of
 
     default = default_of(command, option)
     default = default if default in ("", "on", "off", "required") else f"`{default}`"

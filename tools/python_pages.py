@@ -12,7 +12,7 @@ def python_pages() -> dict[str, str]:
     import malaprop
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
     from malaprop.frame.runs.victims import WRAPPERS
-    from malaprop.frame.study.model_kinds import DEFENCES
+    from malaprop.frame.study.training_methods import DEFENCES
 
     tables = {
         "recipes": ("Recipes", "`mp.recipe(NAME, **settings)` gives an attack.", _base(recipes.RECIPES._table)),

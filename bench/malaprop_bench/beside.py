@@ -56,7 +56,7 @@ def _slower(side: Mapping[str, Any], rows: int) -> str:
 def _count_ours() -> dict[str, str]:
     """Return how many recipes and training methods we have, in tens, so that one more does not change the page."""
     from malaprop.attacks.recipes import RECIPES
-    from malaprop.frame.study.model_kinds import DEFENCES
+    from malaprop.frame.study.training_methods import DEFENCES
 
     many = {"recipes": sum(":" not in name for name in RECIPES), "methods": sum(":" not in name for name in DEFENCES)}
     return {name: f"over {count // 10 * 10}" for name, count in many.items()}

@@ -130,7 +130,7 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
         import transformers
     except ImportError:
         raise VictimError("this shape needs the transformers library; install malaprop[hf]") from None
-    from malaprop.models.quiet import quietly
+    from malaprop.models.folder import quietly
     from malaprop.models.tokens.wordpieces import WordPieces
     from malaprop.training.seeds import seeded
     from malaprop.zoo.finetune import TransformerClassifier
@@ -260,7 +260,7 @@ def _steps(model: nn.Module, rows: Rows, labels: Sequence[int], pad: int, seed: 
     import torch
 
     from malaprop.core.seeds import generator
-    from malaprop.models.tokens.ragged import Placed, Ragged
+    from malaprop.models.padded_rows import Placed, Ragged
 
     device = next(model.parameters()).device
     ragged = Ragged.of(rows)

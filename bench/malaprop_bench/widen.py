@@ -68,7 +68,7 @@ def widen(folder: Path, out: Path, kind: str) -> Path:
     """Write a folder with the tokenizer, the labels, and a model of the other architecture."""
     from transformers import AutoModelForSequenceClassification
 
-    from malaprop.models.quiet import quietly
+    from malaprop.models.folder import quietly
 
     if kind not in KINDS:
         raise unknown("architecture", kind, KINDS)

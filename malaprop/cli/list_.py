@@ -1,4 +1,4 @@
-"""malaprop list: list what malaprop and its plug-ins provide, with its state."""
+"""malaprop list and malaprop fetch: list what malaprop and its plug-ins provide, and fetch resources from outside."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
     if kind == "defences":
         from malaprop.frame.rooms import added, load
         from malaprop.frame.runs.victims import WRAPPERS
-        from malaprop.frame.study.model_kinds import DEFENCES
+        from malaprop.frame.study.training_methods import DEFENCES
 
         tables = {defence: load(place) for defence, place in added("descriptions").items()}
         kinds = {f"{defence}:{name}": thing for defence, table in tables.items() for name, thing in table.items()}
@@ -135,3 +135,34 @@ def _print(kind: str, rows: list[dict[str, Any]]) -> None:
 def _is_figure(column: str, rows: list[dict[str, Any]]) -> bool:
     """Whether a column holds numbers, which are hard to read when broken over two lines."""
     return any(isinstance(row.get(column), (int, float)) for row in rows)
+
+
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Assets, or 'all': see malaprop list assets.")],
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Fetch resources into the cache, or check those that are there against their hashes.
+
+    Examples:
+
+      malaprop fetch wordnet glove
+
+      malaprop fetch all
+    """
+    from malaprop.assets import store
+    from malaprop.core.catalogue import unknown
+
+    known = store.entries()
+    wanted = list(known) if names == ["all"] else names
+    for name in wanted:
+        if name not in known:
+            raise unknown("asset", name, known)
+    states = {}
+    for name in wanted:
+        path = store.fetch(name)
+        store.verify(name)
+        states[name] = store.state(name)
+        if not quiet:
+            print(f"{name}: {states[name]} in {path}")
+    o.finish({"command": "fetch", "assets": states}, json)

@@ -1,10 +1,12 @@
-"""How an attack requests work: it yields an Ask and is sent the answers."""
+"""How an attack requests work: it yields an Ask and is sent the answers; and what it asks language models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from malaprop.core.score import Floats
 
 T = TypeVar("T")
 
@@ -49,3 +51,64 @@ def relay(
         return ended
     finally:
         steps.close()
+
+
+# --- requests to language models: fill a place of a text (`Cloze`), score words as the next one (`NextWord`)
+
+Vocabulary = Literal["words", "pieces", "tokens", "top"]
+MASKED_LM = "masked-lm"  # the service of the packaged model; MASKED_LM:NAME is that of another, by folder or hub name
+
+
+@dataclass(frozen=True, slots=True)
+class Cloze:
+    """A place of a text that a masked language model fills: characters `start` to `end`, an empty span to insert.
+
+    With `hidden` the model does not see what stands there; without, it reads the text as it is and predicts what else
+    could stand in that place. With `words` the answer scores each of them; without, it holds the `most` likeliest words
+    of a vocabulary:
+
+    - `words`: tokens that are whole words of letters;
+    - `pieces`: the same, but where the model cuts the word that stands there into several pieces, and sees it, words
+      put together of the pieces that are likeliest in their places (BERT-Attack);
+    - `tokens`: any token of letters and digits, the mark of a piece taken off (as TextAttack's BAE and CLARE have it);
+    - `top`: of the `most` likeliest tokens those that are whole words; of a word in several pieces the first `most`
+      combinations of the likeliest tokens of each place, in their order (as TextAttack's BERT-Attack has it).
+    """
+
+    text: str
+    start: int
+    end: int
+    hidden: bool = True
+    most: int = 50
+    words: tuple[str, ...] = ()
+    vocabulary: Vocabulary = "words"
+
+
+class Gap(NamedTuple):
+    """A word of a text, as a span of characters, and candidates for its place."""
+
+    start: int
+    end: int
+    words: tuple[str, ...]
+
+
+class Guesses(NamedTuple):
+    """The answer to a cloze: whole words, the likeliest first, and the logarithms of their probabilities."""
+
+    words: tuple[str, ...]
+    logs: Floats
+
+
+NEXT_WORD = "next-word"  # the service; its answer is a float array, one number for each word
+
+
+@dataclass(frozen=True, slots=True)
+class NextWord:
+    """A question to a causal language model: how likely is each word after the text's characters up to `end`?
+
+    The answer holds, for each word, the logarithm of the probability of its first token.
+    """
+
+    text: str
+    end: int
+    words: tuple[str, ...]

@@ -226,7 +226,7 @@ def _rows(items: Any) -> tuple[list[Any], Sequence[str] | None]:
 
 def _labels(rows: Sequence[Any]) -> tuple[tuple[str, ...], list[int]]:
     """Return the names of the labels, and the number of each row's label."""
-    from malaprop.data.labels import read_labels
+    from malaprop.data.matching import read_labels
 
     given = [_label(row) for row in rows]
     if any(isinstance(label, str) for label in given):
@@ -292,17 +292,17 @@ def load(
     `split` chooses the part of a packaged set or a hub set; a file is taken whole. `text` and `label` name the columns
     where they are not called that; `labels` are the names of the labels, in order; `limit` keeps the first rows.
     """
-    from malaprop.data import files, hub, local, packaged, synthetic, translation
+    from malaprop.data import files, local, packaged, synthetic
 
     name = os.fspath(spec)
     if name.startswith("hub:"):
-        return hub.load(name, split=split, text=text, label=label, labels=labels).first(limit)
+        return files.load_from_hub(name, split=split, text=text, label=label, labels=labels).first(limit)
     if name in packaged.NAMES:
         return packaged.load(name, split).first(limit)
     if name in synthetic.NAMES:
         return synthetic.load(name, split).first(limit)
-    if name in translation.NAMES:
-        return translation.load(name, split).first(limit)
+    if name in packaged.TRANSLATIONS:
+        return packaged.load_translations(name, split).first(limit)
     if name in local.names():
         return local.load(name, split).first(limit)
     if files.looks_like_file(name):
@@ -333,9 +333,9 @@ def reach(
 
 def names() -> tuple[str, ...]:
     """Return the names of the packaged datasets, then of those that MALAPROP_DATA adds."""
-    from malaprop.data import local, packaged, synthetic, translation
+    from malaprop.data import local, packaged, synthetic
 
-    return (*packaged.NAMES, *synthetic.NAMES, *translation.NAMES, *local.names())
+    return (*packaged.NAMES, *synthetic.NAMES, *packaged.TRANSLATIONS, *local.names())
 
 
 def list_splits(name: str) -> tuple[str, ...]:

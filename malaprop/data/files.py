@@ -1,19 +1,29 @@
-"""Files of labelled texts as datasets."""
+"""Files of labelled texts, and sets of the Hugging Face hub, as datasets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from malaprop.core.errors import DataError
 from malaprop.core.example import PAIR, Example, number_rows
 from malaprop.data.base import Dataset, editable
-from malaprop.data.labels import read_labels
+from malaprop.data.matching import read_labels
 from malaprop.data.rows import EXPECTED, SUFFIXES, Row, kind, looks_like_file, read_lines, rows
 
-__all__ = ["LAYOUTS", "SUFFIXES", "Layout", "Row", "from_rows", "load", "load_texts", "looks_like_file"]
+__all__ = [
+    "LAYOUTS",
+    "SUFFIXES",
+    "Layout",
+    "Row",
+    "from_rows",
+    "load",
+    "load_from_hub",
+    "load_texts",
+    "looks_like_file",
+]
 
 LAYOUTS = (("text",), ("premise", "hypothesis"), ("source", "target"), ("src", "tgt"))
 
@@ -197,3 +207,55 @@ class Names:
             own = f"{name}-{count}"
         self._seen.add(own)
         return own
+
+
+# --- `hub:NAME[:split]`, through the `datasets` library
+
+# What hub sets call their texts, most telling first.
+_TEXT_COLUMNS = ("text", "sentence", "content", "review", "document", "tweet")
+
+
+def load_from_hub(
+    spec: str,
+    *,
+    split: str = "test",
+    text: str | None = None,
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+) -> Dataset:
+    """Load a split of a hub dataset; a third part names its configuration: `hub:nyu-mll/glue/sst2:validation`."""
+    name, config, part = parse_hub_name(spec, split)
+    table = _fetch(name, config, part)
+    columns = list(table.column_names)
+    if text is None and not any(all(c in columns for c in layout) for layout in LAYOUTS):
+        text = next((c for c in _TEXT_COLUMNS if c in columns), None)
+    rows = [Row(f"row {at}", dict(cells)) for at, cells in enumerate(table, 1)]
+    if not rows:
+        raise DataError(f"{spec} has no rows in {part}")
+    names = labels if labels is not None else getattr(table.features.get(label or "label"), "names", None)
+    return from_rows(rows, f"hub:{name}:{part}", shown=spec, text=text, label=label, labels=names)
+
+
+def parse_hub_name(spec: str, split: str) -> tuple[str, str | None, str]:
+    """Split `hub:NAME[:split]` into name, configuration and split."""
+    name, _, part = spec.removeprefix("hub:").partition(":")
+    if not name or name.count("/") > 2:
+        raise DataError(f"a hub dataset is written hub:NAME or hub:NAME:split, got {spec!r}")
+    if name.count("/") == 2:
+        name, config = name.rsplit("/", 1)
+        return name, config, part or split
+    return name, None, part or split
+
+
+def _fetch(name: str, config: str | None, split: str) -> Any:
+    try:
+        import datasets
+    except ImportError:
+        raise DataError(f"hub:{name} needs the datasets library; install malaprop[hf]") from None
+    try:
+        return datasets.load_dataset(name, config, split=split, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - the hub's client raises errors of many libraries
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise DataError(
+            f"hub:{name} could not be read ({reason[:200]}); check the name, the split and the network"
+        ) from None

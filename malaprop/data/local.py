@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from malaprop.core.errors import DataError
 from malaprop.data import files
 from malaprop.data.base import Dataset, check_split
-from malaprop.data.labels import ENTAILMENT as _NLI
+from malaprop.data.matching import ENTAILMENT as _NLI
 
 _SENTIMENT = ("negative", "positive")
 _NEWS = ("World", "Sports", "Business", "Sci/Tech")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from malaprop.core.example import PAIR, number_rows
 from malaprop.data.base import Dataset, check_split, editable
-from malaprop.data.labels import ENTAILMENT
+from malaprop.data.matching import ENTAILMENT
 
 NAMES = ("entailment-synthetic",)
 SIZES = {"train": 9_000, "validation": 1_000, "test": 1_000}

@@ -11,8 +11,7 @@ import torch
 
 from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
-from malaprop.models.folder import FINE_TUNED
-from malaprop.models.quiet import quietly
+from malaprop.models.folder import FINE_TUNED, quietly
 from malaprop.models.victims.probes import check_vocabulary
 
 _TRANSLATE = "attack a translator with malaprop translate attack --victim {}"

@@ -1,8 +1,10 @@
-"""The folder of a model: names of its files, and the fingerprint that tells it from others."""
+"""The folder of a model: names of its files, its fingerprint, and transformers without its reports while it is read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import file_digest, sha256
 from pathlib import Path
 
@@ -20,3 +22,19 @@ def fingerprint(folder: Path, more: str = "") -> str:
                 digest.update(file_digest(stream, sha256).digest())
     digest.update(more.encode())
     return digest.hexdigest()[:16]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Silence the progress bars and reports of transformers within the block, and restore its settings behind it."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

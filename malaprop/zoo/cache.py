@@ -76,7 +76,7 @@ def _source(spec: ZooSpec) -> str:
     start = spec.start
     if start is None or start in ("minilm", "mpnet", "glove"):
         return store.key(start) if start else ""
-    from malaprop.zoo.pretrain import kinds as card
+    from malaprop.zoo import pretrain as card
 
     folder = card.found(start)
     return sha256((folder / card.CARD).read_bytes()).hexdigest()[:12] if folder else ""

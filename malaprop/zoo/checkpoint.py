@@ -42,7 +42,7 @@ def _stored(name: str, tensor: Tensor) -> Tensor:
 def open_vocabulary(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
     """Return the vocabulary that numbers a model's texts: one that reads characters accepts new words."""
     from malaprop.zoo.blocks.charwords import CharWords
-    from malaprop.zoo.blocks.elmowords import ElmoWords
+    from malaprop.zoo.blocks.elmo import ElmoWords
 
     embedding = model.get_submodule("embedding")
     return embedding.open_to(vocab) if isinstance(embedding, CharWords | ElmoWords) else vocab

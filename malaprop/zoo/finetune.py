@@ -15,9 +15,8 @@ from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
 from malaprop.core.victim import Fields
-from malaprop.models.folder import FINE_TUNED
+from malaprop.models.folder import FINE_TUNED, quietly
 from malaprop.models.padded_rows import within
-from malaprop.models.quiet import quietly
 from malaprop.models.scorers.plain import make_forward, second_segment
 from malaprop.models.tokens.wordpieces import WordPieces
 from malaprop.training.card import OWN, Card, holds, read_card, write_card
@@ -25,8 +24,8 @@ from malaprop.training.folder import write_folder
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
 from malaprop.zoo import names as zoo
+from malaprop.zoo import pretrain as pretrained
 from malaprop.zoo.names import ZooSpec
-from malaprop.zoo.pretrain import kinds as pretrained
 from malaprop.zoo.training import Rows
 
 

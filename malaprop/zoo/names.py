@@ -183,7 +183,7 @@ def network(spec: ZooSpec, vocab: int, labels: int, settings: dict[str, Any]) ->
 
         embedding = CharWords(dim=rest["dim"], **settings["chars"])
     if spec.units == "both":
-        from malaprop.zoo.blocks.elmowords import ElmoWords
+        from malaprop.zoo.blocks.elmo import ElmoWords
 
         embedding = ElmoWords(vocab=vocab, words=settings["words"], **settings["elmo"])
     if spec.encoder == "CNN":

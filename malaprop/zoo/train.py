@@ -16,7 +16,7 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError, plain
 from malaprop.core.example import PAIR, Example
 from malaprop.core.victim import Fields
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.models.tokens.vocab import PAD, SPECIAL, UNK, OpenVocab, Vocab
 from malaprop.training.card import Card, read_card, stamp
 from malaprop.training.folder import check_recipe, check_target, keep_recipe
@@ -25,7 +25,7 @@ from malaprop.training.splits import Splits
 from malaprop.training.state import TrainingFolder
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
-from malaprop.zoo.blocks.kim import Channels
+from malaprop.zoo.blocks.cnn import Channels
 from malaprop.zoo.checkpoint import open_vocabulary
 from malaprop.zoo.names import RANDOM_DIM, ZooSpec
 from malaprop.zoo.start_vectors import check_width, starting
@@ -307,7 +307,7 @@ class _Words:
             embedding.weight.data.copy_(fresh)
 
     def _from_elmo(self, spec: ZooSpec, data: Splits) -> None:
-        from malaprop.zoo.pretrain import kinds as pretrained
+        from malaprop.zoo import pretrain as pretrained
         from malaprop.zoo.pretrain.elmo import load_elmo
 
         folder = pretrained.found("elmo")

@@ -16,9 +16,8 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.models.padded_rows import fill_empty_rows
+from malaprop.models.padded_rows import Placed, Ragged, fill_empty_rows
 from malaprop.models.tokens.batches import Bounds, batches
-from malaprop.models.tokens.ragged import Placed, Ragged
 from malaprop.training import fit as loop
 from malaprop.training.schedule import ParameterGroup, Schedule, warm_up_and_decay
 from malaprop.training.seeds import reseed

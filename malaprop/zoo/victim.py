@@ -19,8 +19,7 @@ from malaprop.models.victims.tokens import TokenVictim
 from malaprop.zoo import checkpoint
 from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.blocks.classifier import Classifier
-from malaprop.zoo.blocks.cnn import WordCNN
-from malaprop.zoo.blocks.kim import Channels, Windows, folded
+from malaprop.zoo.blocks.cnn import Channels, Windows, WordCNN, folded
 from malaprop.zoo.blocks.lstm import WordLSTM
 from malaprop.zoo.blocks.pairs import Average
 from malaprop.zoo.blocks.selfattention import EncoderLayer, SelfAttention

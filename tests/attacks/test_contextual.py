@@ -12,7 +12,7 @@ from malaprop.attacks.candidates.combined import Union
 from malaprop.attacks.candidates.masked import MaskedWords, MergedWords
 from malaprop.attacks.recipes.masked import bae, clare
 from malaprop.attacks.search.contextual import Contextual
-from malaprop.core.cloze import MASKED_LM, Guesses
+from malaprop.core.ask import MASKED_LM, Guesses
 from malaprop.core.score import SLACK
 from malaprop.engine.service import FunctionService
 

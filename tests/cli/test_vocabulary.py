@@ -14,7 +14,7 @@ import malaprop as mp
 from malaprop.cli.main import Commands, Table, app, main
 from malaprop.core.errors import SettingError
 from malaprop.features.audit.study import Audit
-from malaprop.frame.command import helping
+from malaprop.frame.command import settings_command
 from malaprop.frame.study.commands import COMMANDS
 from malaprop.frame.study.settings import build, flat, options, rename
 from malaprop.frame.study.vocabulary import SECTIONS, VICTIM, VOCABULARY
@@ -53,7 +53,7 @@ ALL = {name: one for name, one in walk() if not hasattr(one, "commands")}
 
 def shown(command) -> dict[str, str]:
     """The names of a command's options, without old ones, and their help."""
-    return {one.opts[0].lstrip("-").replace("-", "_"): one.help or "" for one in helping.visible(command)}
+    return {one.opts[0].lstrip("-").replace("-", "_"): one.help or "" for one in settings_command.visible(command)}
 
 
 @pytest.fixture
@@ -120,9 +120,9 @@ def test_help_has_titled_sections_and_help_all_shows_every_option(type_in, name)
         if param.param_type_name != "option" or param.name == "resume":  # it does nothing, and is shown nowhere
             continue
         assert f"  {param.opts[0]}" in whole, param.opts
-        rare = helping.is_rare(ALL[name], param)
+        rare = settings_command.is_rare(ALL[name], param)
         assert (param.opts[0] in lines) == (not rare and not param.hidden), param.opts
-    if any(helping.is_rare(ALL[name], one) for one in helping.visible(ALL[name])):
+    if any(settings_command.is_rare(ALL[name], one) for one in settings_command.visible(ALL[name])):
         assert "--help-all" in lines
 
 
@@ -131,10 +131,10 @@ def test_examples_stay_in_help(type_in):
 
 
 def test_all_old_names_are_hidden_and_none_is_a_name_of_today():
-    held = {name: ALL[name] for name in ALL if (helping.settings_of(ALL[name]))}
+    held = {name: ALL[name] for name in ALL if (settings_command.settings_of(ALL[name]))}
     assert len(held) > 30
     for name, command in held.items():
-        settings = helping.settings_of(command)
+        settings = settings_command.settings_of(command)
         for option in settings.values():
             assert not {*option.old} & {*settings}, name
             assert {*option.old} <= {one.name for one in command.params if getattr(one, "hidden", False)}, name

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, number_rows
-from malaprop.data import Dataset, base, hub, load, need_two_labels, of
+from malaprop.data import Dataset, base, files, load, need_two_labels, of
 
 TEN = of([(f"text {i}", i % 2) for i in range(10)])
 
@@ -70,10 +70,10 @@ def test_unknown_names_list_near_ones(monkeypatch):
 
 
 def test_hub_names():
-    assert hub.parse("hub:imdb", "test") == ("imdb", None, "test")
-    assert hub.parse("hub:nyu-mll/glue/sst2:validation", "test") == ("nyu-mll/glue", "sst2", "validation")
+    assert files.parse_hub_name("hub:imdb", "test") == ("imdb", None, "test")
+    assert files.parse_hub_name("hub:nyu-mll/glue/sst2:validation", "test") == ("nyu-mll/glue", "sst2", "validation")
     with pytest.raises(DataError, match="hub:NAME"):
-        hub.parse("hub:", "test")
+        files.parse_hub_name("hub:", "test")
 
 
 def test_a_hub_out_of_reach_is_one_line(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from malaprop.core.errors import DataError
-from malaprop.data.labels import read_labels
+from malaprop.data.matching import read_labels
 
 
 @pytest.mark.parametrize(

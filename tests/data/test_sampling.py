@@ -8,7 +8,7 @@ import pytest
 
 from malaprop.core.errors import DataError
 from malaprop.data.base import load
-from malaprop.data.sampling import sample_file
+from malaprop.data.stream import sample_file
 
 
 def write(path, rows, head="text,label"):
@@ -37,7 +37,7 @@ def test_it_is_what_the_whole_file_gives(tmp_path, labels, count):
 
 
 def test_what_takes_more_than_one_pass_is_left_to_others(tmp_path, monkeypatch):
-    monkeypatch.setattr("malaprop.data.sampling._LOOK", 3)
+    monkeypatch.setattr("malaprop.data.stream._LOOK", 3)
     late = write(tmp_path / "late.csv", ["a,pos", "b,neg", "c,pos", "d,amazing"])
     own = write(tmp_path / "own.csv", ["1,a,pos", "2,b,neg"], "id,text,label")
     assert sample_file(late, 2, 0) is None

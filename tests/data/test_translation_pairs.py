@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from malaprop.core.errors import AssetError
-from malaprop.data import base, translation
+from malaprop.data import base, packaged
 
 
 @pytest.fixture
 def pairs(tmp_path, monkeypatch):
-    translation._splits.cache_clear()
+    packaged._split_pairs.cache_clear()
     monkeypatch.setattr("malaprop.assets.store.locate", lambda name: tmp_path)
     return tmp_path / "eng-fra.txt"
 

@@ -21,10 +21,10 @@ from malaprop.core.variants import Variants
 from malaprop.frame.runs.load_victim import load
 from malaprop.models.scorers import int8
 from malaprop.models.scorers.buckets import Buckets
-from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import make_forward
+from malaprop.models.scorers.select_scorer import takes_added_mask
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 

@@ -13,7 +13,7 @@ from malaprop.frame.runs.load_victim import wrap
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.inside import WordAttention
 from malaprop.models.tokens.splice import Frame
-from malaprop.zoo.blocks.attentive import bilstm_attention
+from malaprop.zoo.blocks.lstm import bilstm_attention
 from malaprop.zoo.blocks.selfattention import transformer
 
 LETTERS = "abcdefgh"

@@ -13,12 +13,10 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
 from malaprop.models.scorers import bert, packing
-from malaprop.models.scorers.bert import BertScorer, readable
-from malaprop.models.scorers.bertpacked import PackedBert
-from malaprop.models.scorers.bertweights import Affine, BertWeights
+from malaprop.models.scorers.bert import BertScorer, PackedBert, readable
+from malaprop.models.scorers.bertweights import Affine, BertWeights, PrepackedAffine, can_prepack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, make_forward
-from malaprop.models.scorers.prepacked import PrepackedAffine, can_prepack
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import Frame, splice

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from malaprop.models.scorers.buckets import Buckets, width_of
-from malaprop.models.scorers.host_tensors import HostTensorMode
+from malaprop.models.scorers.buckets import Buckets, HostTensorMode, width_of
 from malaprop.models.tokens.splice import Splice
 
 ROWS = [[1 + (n + k) % 50 for k in range(9 + n % 8)] for n in range(100)]

@@ -16,7 +16,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.frame.runs.local import run
-from malaprop.models.llm.label_tree import LabelTree
+from malaprop.models.llm.prefix_cache import LabelTree
 from malaprop.models.llm.template import TEXT_PROMPT, Shot, Template
 
 LABELS = ("bad film", "very good", "very poor")  # of several tokens, and two that begin alike

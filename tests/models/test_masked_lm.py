@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
 
-from malaprop.core.cloze import Cloze, Gap
+from malaprop.core.ask import Cloze, Gap
 from malaprop.core.errors import AssetError
 from malaprop.core.text import word_pattern
 from malaprop.models.encoders.masked_lm import MaskedLanguageModel, load_masked_lm

@@ -14,7 +14,7 @@ from malaprop.core.variants import Variants
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import Frame, splice
 from malaprop.zoo.blocks.classifier import Classifier
-from malaprop.zoo.blocks.kim import kim_cnn
+from malaprop.zoo.blocks.cnn import kim_cnn
 from malaprop.zoo.blocks.pairs import pair_average
 from malaprop.zoo.scorers.average import AverageEdits
 

@@ -12,8 +12,7 @@ from malaprop.core.errors import CapabilityError
 from malaprop.core.gradient import Aim
 from malaprop.models.gradients.backward import differentiable
 from malaprop.models.tokens.vocab import BEGIN, BLANK, END, NOTHING, OTHER, Vocab
-from malaprop.zoo.blocks.charcnn import charcnn_lstm
-from malaprop.zoo.blocks.charwords import CharWords
+from malaprop.zoo.blocks.charwords import CharWords, charcnn_lstm
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.blocks.lstm import WordLSTM
 from malaprop.zoo.gradients.characters import char_slopes, flip_gains, make_flips, score_respelled, symbols, vectors

@@ -13,11 +13,11 @@ from tiny_pretraining import PLANS, no_dataset, sentences, tiny_bert, write
 
 from malaprop.assets.maskedlm import merge_adapter, read_adapter
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.models.quiet import quietly
+from malaprop.models.folder import quietly
 from malaprop.training.card import read_card
+from malaprop.zoo import pretrain as card
 from malaprop.zoo.blocks.elmo import spell
 from malaprop.zoo.pretrain import job, masked
-from malaprop.zoo.pretrain import kinds as card
 from malaprop.zoo.pretrain.elmo import load_elmo
 from malaprop.zoo.pretrain.masking import Masking, Symbols
 

@@ -24,7 +24,7 @@ KINDS = ("elmo", "roberta", "albert", "mlm-head")
 def one_thread(monkeypatch, tmp_path):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr("malaprop.zoo.pretrain.heads.store.locate", lambda name: tiny_bert(tmp_path / "bert"))
+    monkeypatch.setattr("malaprop.zoo.pretrain.masked.store.locate", lambda name: tiny_bert(tmp_path / "bert"))
     yield
     torch.set_num_threads(before)
 

@@ -11,7 +11,7 @@ from malaprop.models.padded_rows import fill_empty_rows
 from malaprop.models.tokens.vocab import SEP, UNK, Vocab
 from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.charwords import CharWords
-from malaprop.zoo.blocks.kim import Channels, Limited, folded, kim_cnn
+from malaprop.zoo.blocks.cnn import Channels, Limited, folded, kim_cnn
 from malaprop.zoo.blocks.pairs import sides
 from malaprop.zoo.blocks.selfattention import transformer
 from malaprop.zoo.special_models import SPECIAL_MODELS, Reads, special

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from malaprop.core.errors import SettingError
-from malaprop.models.tokens.ragged import Placed, Ragged
+from malaprop.models.padded_rows import Placed, Ragged
 from malaprop.training.seeds import seeded
 from malaprop.training.state import TrainingFolder
 from malaprop.zoo.blocks.cnn import WordCNN

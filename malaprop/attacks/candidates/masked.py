@@ -11,8 +11,7 @@ import numpy as np
 from malaprop.attacks.attack import Candidates
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.attacks.trial import Trial
-from malaprop.core.ask import Ask, Steps
-from malaprop.core.cloze import MASKED_LM, Cloze, Guesses, Vocabulary
+from malaprop.core.ask import MASKED_LM, Ask, Cloze, Guesses, Steps, Vocabulary
 from malaprop.core.errors import SettingError
 from malaprop.core.score import ranked
 from malaprop.core.text import Ints

@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from malaprop.attacks.trial import Trial
-from malaprop.core.ask import Ask, Steps
-from malaprop.core.cloze import NEXT_WORD, NextWord
+from malaprop.core.ask import NEXT_WORD, Ask, NextWord, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
 from malaprop.core.text import Ints, Text

@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from malaprop.attacks.trial import Trial
-from malaprop.core.ask import Ask, Steps
-from malaprop.core.cloze import MASKED_LM, Cloze
+from malaprop.core.ask import MASKED_LM, Ask, Cloze, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
 from malaprop.core.text import Ints, Words

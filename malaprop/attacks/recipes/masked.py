@@ -15,7 +15,7 @@ from malaprop.attacks.encoders import parse_similarity
 from malaprop.attacks.ranking.order import LeaveOneOut, UnknownWord
 from malaprop.attacks.search.contextual import Contextual
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.core.cloze import Vocabulary
+from malaprop.core.ask import Vocabulary
 from malaprop.core.errors import SettingError
 
 _SHORT = 15  # words under which TextAttack and the authors' code of CLARE compare no sentences

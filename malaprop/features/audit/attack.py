@@ -18,9 +18,8 @@ from malaprop.frame.study.attack_tasks import (
     read_times,
     summary_text,
 )
-from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_sides
-from malaprop.frame.study.run_options import OutputOptions, RunOptions
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_change_tasks import attack_tasks

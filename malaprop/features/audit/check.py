@@ -14,9 +14,8 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import read_toml
 from malaprop.features.audit.study import Audit
 from malaprop.frame.study.attack_tasks import DataReading, RunFigures
-from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.prompt_options import Prompting
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.settings import build, flat, known_names, opt, rename, show
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import FILE, View

@@ -16,8 +16,7 @@ from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, bullets, card, lines_of, table
-from malaprop.frame.study.budget_options import BudgetOptions
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import (

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.features.defending.certified_record import Challenge, TopCurve
-from malaprop.frame.study.budget_options import BudgetOptions
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, find_correct_texts

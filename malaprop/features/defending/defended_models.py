@@ -14,8 +14,7 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.frame.runs.victims import WRAPPERS
 from malaprop.frame.runs.wrap import PAPER, DefenceLayer, defend_by_spec, parse, read_layer
-from malaprop.frame.study.model_kinds import DEFENCES
-from malaprop.frame.study.training_methods import Hardening, parse_defence
+from malaprop.frame.study.training_methods import DEFENCES, Hardening, parse_defence
 
 if TYPE_CHECKING:
     from malaprop.training.splits import Splits

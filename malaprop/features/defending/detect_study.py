@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.frame.study.attack_tasks import Conditions, DataReading, check_victim_task, run_task
-from malaprop.frame.study.budget_options import BudgetOptions
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection, trained_on
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug

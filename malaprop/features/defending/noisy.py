@@ -11,7 +11,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Words
 from malaprop.core.victim import Fields
 from malaprop.features.defending.smooth import Noise, cut_text
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.training.splits import Splits
 from malaprop.zoo.finetune import FineTuning

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from malaprop.core.text import Ints
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.zoo.training import Batch
 
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from malaprop.core.example import Example
 from malaprop.core.victim import Victim
-from malaprop.frame.tasks.workers.helpers import Helpers
+from malaprop.frame.tasks.workers.processes import Helpers
+from malaprop.models.folder import quietly
 from malaprop.models.precision import ROUNDING
-from malaprop.models.quiet import quietly
 from malaprop.models.scorers.plain import Plain, make_forward
 from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu
 from malaprop.models.victims.tokens import TokenVictim

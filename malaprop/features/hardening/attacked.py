@@ -18,7 +18,7 @@ from malaprop.core.victim import Victim, Wrapper
 from malaprop.features.hardening.added_rows import AddedRows, add_rows
 from malaprop.features.hardening.attack_processes import NAME, AttackProcesses, TransformerInTraining, attack_texts
 from malaprop.models.gradients.tokens import pad_rows
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.training.splits import Splits

@@ -19,10 +19,10 @@ from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.model_kinds import TEXTS
 from malaprop.frame.study.settings import flat, opt
 from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, epoch_line, find_correct_texts, slug
 from malaprop.frame.study.study import View
+from malaprop.frame.study.training_methods import TEXTS
 from malaprop.frame.study.training_tasks import (
     check_model_folder,
     check_named,

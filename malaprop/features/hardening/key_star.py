@@ -16,8 +16,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import word_pattern
 from malaprop.core.victim import Fields
 from malaprop.features.hardening.character_batches import Signs, check_share, counts, spelling, usable_in
-from malaprop.models.padded_rows import fill_empty_rows
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged, fill_empty_rows
 from malaprop.models.tokens.vocab import BETWEEN, OTHER, OpenVocab
 from malaprop.training.splits import Splits
 from malaprop.zoo.blocks.charwords import CharWords

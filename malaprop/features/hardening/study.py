@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError
 from malaprop.features.hardening.auto import AUTO, AutoHarden, AutoOptions
 from malaprop.features.hardening.self_training_options import ADDED, SelfTraining
-from malaprop.frame.study.model_kinds import DEFENCES, TEXTS
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import build, opt
 from malaprop.frame.study.shared_tasks import epoch_line, slug
 from malaprop.frame.study.study import View, conduct
+from malaprop.frame.study.training_methods import DEFENCES, TEXTS
 from malaprop.frame.study.training_tasks import (
     LearningData,
     Trained,

@@ -92,7 +92,7 @@ def _check_fixed(defence: str, fixed: Mapping[str, Any]) -> None:
     from malaprop.core.settings import call
     from malaprop.frame.runs.victims import WRAPPERS
     from malaprop.frame.runs.wrap import method
-    from malaprop.frame.study.model_kinds import DEFENCES
+    from malaprop.frame.study.training_methods import DEFENCES
 
     if defence in WRAPPERS:
         method(defence, fixed)

@@ -118,7 +118,7 @@ def serve(
 
       malaprop humans serve study.db --expose --port 8080 --links links.csv
     """
-    from malaprop.frame.web.extra import need_web
+    from malaprop.frame.web import need_web
 
     need_web()
     from malaprop.features.humans.server import host_study

@@ -52,7 +52,7 @@ class ServeCommand:
 def serve_playground(asked: ServeCommand) -> None:
     """Load the victims and serve the page until it is stopped."""
     from malaprop.core.errors import AssetError
-    from malaprop.frame.web.extra import need_web
+    from malaprop.frame.web import need_web
 
     need_web()
     from malaprop.frame.web.serving import bind, serve

@@ -62,14 +62,14 @@ class Pretrain:
     @property
     def place(self) -> str:
         """Return the encoder's folder: the study's own, or the one in the cache."""
-        from malaprop.zoo.pretrain.kinds import home
+        from malaprop.zoo.pretrain import home
 
         return str(home(self.kind)) if self.cache else "."
 
     def check(self) -> None:
         from malaprop.core.catalogue import unknown
+        from malaprop.zoo.pretrain import KINDS
         from malaprop.zoo.pretrain.job import plan
-        from malaprop.zoo.pretrain.kinds import KINDS
 
         if self.kind not in KINDS:
             raise unknown("pretraining", self.kind, KINDS)

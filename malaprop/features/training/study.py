@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.model_kinds import ALL, BELONGS, ModelKind, kind_of
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.settings import build, flat, opt
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View, conduct
+from malaprop.frame.study.training_methods import ALL, BELONGS, ModelKind, kind_of
 from malaprop.frame.study.training_tasks import (
     LearningData,
     Trained,

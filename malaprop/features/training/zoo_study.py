@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.frame.records.trained import TrainedModel, TrainedRecord
-from malaprop.frame.study.model_kinds import ALL, TEXTS
 from malaprop.frame.study.study import View
+from malaprop.frame.study.training_methods import ALL, TEXTS
 
 if TYPE_CHECKING:
     from malaprop.features.training.study import Train

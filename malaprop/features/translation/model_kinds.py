@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.frame.study.model_kinds import OF_TEXTS, ModelKind, TrainingRequest
+from malaprop.frame.study.training_methods import OF_TEXTS, ModelKind, TrainingRequest
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs

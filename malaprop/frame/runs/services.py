@@ -10,13 +10,20 @@ from malaprop.attacks.candidates.lookup import SERVICE as SYNONYMS
 from malaprop.attacks.candidates.lookup import Thesaurus
 from malaprop.attacks.constraints.language import LOG_PROBABILITY
 from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
+from malaprop.core.ask import MASKED_LM, NEXT_WORD
 from malaprop.core.capability import Capability
-from malaprop.core.cloze import MASKED_LM, NEXT_WORD
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.engine.looks import GradientService, InsightService, count_texts
 from malaprop.engine.paid import Counted, Paid
-from malaprop.engine.service import FunctionService, Scoring, Service, UncachedScoring
+from malaprop.engine.service import (
+    FunctionService,
+    GradientService,
+    InsightService,
+    Scoring,
+    Service,
+    UncachedScoring,
+    count_texts,
+)
 
 
 @cache

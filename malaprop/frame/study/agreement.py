@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import MalapropError, RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
-from malaprop.frame.study.budget_options import BudgetOptions
-from malaprop.frame.study.run_options import OutputOptions, RunOptions
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
 from malaprop.frame.study.settings import flat, lasting, lasting_names, options, rename, show
 from malaprop.frame.tasks.events import LOG
 

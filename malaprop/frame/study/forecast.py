@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from malaprop.core.budget import NO_LIMIT
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.budget_options import BudgetOptions
+from malaprop.frame.study.run_options import BudgetOptions
 from malaprop.frame.study.study import Result, Spends, Study, TemporaryFolder, View, conduct
 
 if TYPE_CHECKING:

@@ -1,22 +1,28 @@
-"""`RunOptions` choose the device, processes and machines of a study; `OutputOptions` its folder and what is printed.
+"""Options of a study: its device, processes and machines, its folder and what is printed, and what it may spend.
 
-Every study holds both groups of settings. None of them changes a result, so all of them are `free`.
+Every study holds `RunOptions` and `OutputOptions`; one that asks victims holds `BudgetOptions` as well. None of
+them changes a result, so all of them are `free`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event, Lock, Thread
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from malaprop.core.budget import Budget, Limits
 from malaprop.core.errors import SettingError
 from malaprop.frame.study.settings import opt
 
 if TYPE_CHECKING:
-    from malaprop.core.budget import Budget
+    from malaprop.frame.records.spending import SpendingRecord
     from malaprop.frame.tasks.workers.job import Workers
+
 
 ENGINES = ("local", "ray")
 TRACKERS = ("mlflow", "wandb", "tensorboard")
@@ -83,7 +89,7 @@ class RunOptions:
 
         place = replace(place, device=device_of(self.device))
         if many is None or many == 1:
-            from malaprop.frame.tasks.workers.this_process import ThisProcess
+            from malaprop.frame.tasks.workers.job import ThisProcess
 
             yield ThisProcess(place, budget)
         else:
@@ -106,3 +112,124 @@ class OutputOptions:
     json: bool = opt(False, free=True)
     quiet: bool = opt(False, free=True)
     track: tuple[str, ...] = opt((), choices=TRACKERS, free=True)
+
+
+# --- spending
+
+_SHARE = 40  # a pause of so many times the last writing time follows, so an attack is slowed by at most 2.5%
+_LONGEST = 0.005  # seconds that a charge may wait to be written, however busy the machine is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetOptions:
+    """Limits on the whole run, all workers and attempts together; a folder can be resumed under higher ones."""
+
+    max_queries: int | None = opt(None, min=1, free=True)
+    max_tokens: int | None = opt(None, min=1, free=True)
+    max_cost: float | None = opt(None, min=0, free=True)
+    max_minutes: float | None = opt(None, min=0, free=True)
+    price_in: float = opt(0.0, min=0, free=True)
+    price_out: float = opt(0.0, min=0, free=True)
+    dry_run: bool = opt(False, free=True)
+
+    def check(self) -> None:
+        """Raise SettingError for limits that cannot be enforced."""
+        for name, value in (("--max-cost", self.max_cost), ("--max-minutes", self.max_minutes)):
+            if value is not None and not value > 0:
+                raise SettingError(f"{name} must be more than 0, got {value:g}")
+        if self.max_cost is not None and not self.limits.priced:
+            raise SettingError("--max-cost needs a price; give --price-in or --price-out, for a million tokens")
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            queries=self.max_queries, tokens=self.max_tokens, cost=self.max_cost, minutes=self.max_minutes,
+            price_in=self.price_in, price_out=self.price_out,
+        )  # fmt: skip
+
+    def open_budget(self, root: Path) -> Budget | None:
+        """Return the budget of a run, with what earlier attempts in its folder spent; None if nothing is counted."""
+        from malaprop.frame.records.spending import SpendingRecord
+
+        before = SpendingRecord.read(root)
+        if before is None:
+            return None if self.limits == Limits() else Budget(limits=self.limits)
+        return Budget(limits=self.limits, spent=before.meter, seconds=before.seconds, ended=before.examples)
+
+
+class SpendingWriter:
+    """Writes what is spent to spending.json while a study runs, so that a kill loses at most the charges in flight.
+
+    A charge is written before it is answered. If another was written just before, a thread writes it a few milliseconds
+    later, together with those that came in between. Inside `with` the file is overwritten in place by one system call,
+    which a kill does not interrupt: a new file each time would take a hundred times as long.
+    """
+
+    def __init__(self, budget: Budget, root: Path) -> None:
+        self.budget, self.root = budget, root
+        self._lock, self._late, self._ended = Lock(), Event(), False
+        self._next = 0.0  # the file is not written again before this time
+        self._known: object = None  # the counts that were written last
+        self._thread: Thread | None = None
+        self._file = -1
+        self._size = 0  # of the file, which never shrinks
+
+    def __call__(self) -> None:
+        """Note that the budget was charged: write it now or shortly."""
+        if monotonic() >= self._next:
+            self._update()
+        else:
+            self._late.set()
+
+    def __enter__(self) -> SpendingWriter:
+        from malaprop.frame.records.kinds import kind_of
+        from malaprop.frame.records.spending import SpendingRecord
+
+        self.write("running")
+        self._file = os.open(self.root / kind_of(SpendingRecord).file, os.O_WRONLY)
+        self.budget.tell = self
+        self._thread = Thread(target=self._write_late, name="spending", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        """Write the last charges, however the study ends."""
+        assert self._thread is not None, "entered before"
+        self._ended = True
+        self._late.set()
+        self._thread.join()
+        self.budget.tell = None
+        os.close(self._file)
+        self.write("running")
+
+    def _write_late(self) -> None:
+        while not self._ended:
+            self._late.wait()
+            self._late.clear()  # before writing: a charge that comes now sets it again
+            sleep(max(0.0, self._next - monotonic()))
+            self._update()
+
+    def _update(self) -> None:
+        spent = self.budget.spent
+        if (spent.queries, spent.tokens_in, spent.tokens_out) != self._known:
+            self._overwrite()
+
+    def _overwrite(self) -> None:
+        from malaprop.frame.records.spending import SpendingRecord
+
+        with self._lock:
+            began = monotonic()
+            record = SpendingRecord.of(self.budget, "running")
+            text = record.as_file()[1].encode()
+            self._size = max(self._size, len(text))
+            os.pwrite(self._file, text.ljust(self._size, b"\n"), 0)
+            self._known = record.queries, record.tokens_in, record.tokens_out
+            self._next = monotonic() + min(_LONGEST, _SHARE * (monotonic() - began))
+
+    def write(self, state: str) -> SpendingRecord:
+        """Write spending.json atomically with this state, and return the record."""
+        from malaprop.frame.records.spending import SpendingRecord
+
+        record = SpendingRecord.of(self.budget, state)
+        self._size = record.write(self.root).stat().st_size
+        return record

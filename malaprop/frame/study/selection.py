@@ -168,12 +168,12 @@ class Selection:
 
     def _sampled(self) -> Dataset | None:
         """Sample a large file in one pass; None if the file is small or the sample is large."""
-        from malaprop.data import sampling, stream
+        from malaprop.data import stream
 
         path = Path(self.data)
         if not 0 < self.n <= stream.HELD or not stream.is_large(path):
             return None
-        return sampling.sample_file(path, self.n, self.seed, text=self.text, label=self.label)
+        return stream.sample_file(path, self.n, self.seed, text=self.text, label=self.label)
 
     def _cut(self, whole: Dataset, part: str, why: str) -> Dataset:
         """Return a part of a file, split as `malaprop train` splits it."""
@@ -195,7 +195,7 @@ class Selection:
 
 def _pair_rows(whole: Dataset, part: str) -> tuple[Example, ...]:
     """Return a part of a file of translations; all pairs of one source are in one part."""
-    from malaprop.data.tenths import tenth_of
+    from malaprop.data.packaged import tenth_of
 
     tenths = {"test": {0}, "validation": {1}, "train": set(range(2, 10))}[part]
     return tuple(e for e in whole if tenth_of(e.fields["source"].strip()) in tenths)

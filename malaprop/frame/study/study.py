@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from malaprop.core.budget import Budget
     from malaprop.frame.records.outcome import Outcome, Outcomes
     from malaprop.frame.records.spending import SpendingRecord
-    from malaprop.frame.study.budget_options import BudgetOptions
+    from malaprop.frame.study.run_options import BudgetOptions
     from malaprop.frame.tasks.events import Listen, StudyEvent
     from malaprop.frame.tasks.executor import Execution
     from malaprop.frame.tasks.task import Plan, Task
@@ -315,7 +315,7 @@ def _execute(study: Study, root: Path, plan: Plan, budget: Budget | None, listen
     """Run the unfinished tasks of the plan; an interrupt still writes a growing study's interim record."""
     from malaprop.frame.tasks.events import Log
     from malaprop.frame.tasks.executor import Execution
-    from malaprop.frame.tasks.shares import ExampleGroups
+    from malaprop.frame.tasks.task import ExampleGroups
 
     interim = [InterimWriter(study, root)] if isinstance(study, Growing) else []
     labels = flat(study).get("labels") or ()
@@ -340,7 +340,7 @@ def _keep_spending(budget: Budget | None, root: Path) -> Iterator[None]:
     if budget is None:
         yield
         return
-    from malaprop.frame.study.budget_options import SpendingWriter
+    from malaprop.frame.study.run_options import SpendingWriter
 
     with SpendingWriter(budget, root):
         yield
@@ -351,7 +351,7 @@ def _settle(budget: Budget | None, root: Path, execution: Execution | None) -> S
     if budget is None:
         return None
     from malaprop.frame.records.store import find_runs, iter_outcomes, mark_stopped
-    from malaprop.frame.study.budget_options import SpendingWriter
+    from malaprop.frame.study.run_options import SpendingWriter
 
     stopped = "" if execution is None else execution.stopped
     record = SpendingWriter(budget, root).write("budget" if stopped else "done")

@@ -23,10 +23,8 @@ from malaprop.frame.tasks.events import (
 )
 from malaprop.frame.tasks.outputs import Handover, Note, Skipped, Stopped, TimeTaken
 from malaprop.frame.tasks.running_task import RunningTask
-from malaprop.frame.tasks.shares import ExampleGroups
-from malaprop.frame.tasks.task import Inputs, Plan, Task
-from malaprop.frame.tasks.workers.job import Event, Job, Workers
-from malaprop.frame.tasks.workers.this_process import ThisProcess
+from malaprop.frame.tasks.task import ExampleGroups, Inputs, Plan, Task
+from malaprop.frame.tasks.workers.job import Event, Job, ThisProcess, Workers
 
 
 def find_unfinished(plan: Plan, root: Path) -> dict[str, Task]:

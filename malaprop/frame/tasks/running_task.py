@@ -10,8 +10,7 @@ from typing import Any
 
 from malaprop.core.errors import VictimError, plain
 from malaprop.frame.tasks.outputs import Add, Skipped
-from malaprop.frame.tasks.shares import LARGEST, Portion, Shares
-from malaprop.frame.tasks.task import Inputs, Outline, Share, Task
+from malaprop.frame.tasks.task import LARGEST, Inputs, Outline, Portion, Share, Shares, Task
 from malaprop.frame.tasks.workers.job import Job
 
 DEATHS = 3  # a task fails after it lost so many workers in a row without one piece

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from malaprop.core.errors import DataError
 from malaprop.frame.tasks.outputs import Output
 
 Inputs = Mapping[str, Any]
@@ -102,3 +105,107 @@ def plan_of(tasks: Iterable[Task]) -> Plan:
         assert plan.keys() >= set(task.after), f"{task.name} is planned before {set(task.after) - plan.keys()}"
         plan[task.name] = task
     return plan
+
+
+# --- shares: how items are divided among workers, and how those of a lost worker are handed out again
+
+
+LARGEST, SMALLEST = 2048, 32
+_CARE = 2  # safety factor on the highest cost of an item so far
+KILLS = 3  # an item that killed so many workers alone is not tried again
+
+
+class Portion:
+    """The items that one worker was given and has not finished."""
+
+    __slots__ = ("deaths", "left")
+
+    def __init__(self, items: Iterable[Item], deaths: int = 0) -> None:
+        given = list(items)
+        self.left = {item.id: item for item in given}
+        if len(self.left) < len(given):
+            raise DataError("two examples share an id; outcomes could not be told apart")
+        self.deaths = deaths  # workers that died while they had these items
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+class Shares:
+    """Cuts items into portions: large ones first, small ones at the end, so that all workers finish together."""
+
+    def __init__(self, items: Iterable[Item], many: int) -> None:
+        self._rest: Iterator[Item] = iter(items)
+        self._many = many
+        self._back: deque[Portion] = deque()
+        self._over = False
+        self.handed_out = 0
+
+    @property
+    def returned(self) -> bool:
+        """Whether a lost worker's items wait to be handed out again."""
+        return bool(self._back)
+
+    def next(self, workers: int, most: int = LARGEST) -> Portion | None:
+        """Return the next portion, returned items first, or None; `most` bounds all workers' items together."""
+        if self._back:
+            return self._back.popleft()
+        portion = Portion(() if self._over else islice(self._rest, min(self._size(workers), -(-most // workers))))
+        self._many = max(0, self._many - len(portion))
+        self.handed_out += len(portion)
+        self._over = not len(portion)
+        return portion if len(portion) else None
+
+    def rest(self) -> Iterator[Item]:
+        """Return all items that are left, read lazily: for work in this process, which cannot be lost alone."""
+        self._over = True
+        return self._rest
+
+    def put(self, portion: Portion) -> None:
+        """Put a portion back unchanged, to be handed out first."""
+        self._back.appendleft(portion)
+
+    def _size(self, workers: int) -> int:
+        return LARGEST if workers <= 1 else min(LARGEST, max(SMALLEST, self._many // (2 * workers)))
+
+    def back(self, portion: Portion) -> Item | None:
+        """Put back the items of a lost worker; return the item that killed it, once that is certain.
+
+        The first loss may have any cause. From the second on the portion is halved, until an item that kills its worker
+        is alone in a portion; after `KILLS` losses it is not tried again.
+        """
+        portion.deaths += 1
+        rest = list(portion.left.values())
+        if len(rest) == 1 and portion.deaths >= KILLS:
+            return rest[0]
+        if len(rest) > 1 and portion.deaths > 1:
+            half = len(rest) // 2
+            self._back.extendleft((Portion(rest[half:], portion.deaths), Portion(rest[:half], portion.deaths)))
+        elif rest:
+            self._back.appendleft(Portion(rest, portion.deaths))
+        return None
+
+
+class ExampleGroups:
+    """Groups of examples that all tasks finish before the next group begins, while a spending limit may end the run.
+
+    A group is as large as the rest of the budget allows at the highest cost of an item so far, and at most twice as
+    large as the previous group. So few items are in flight when the limit is reached, and they are the same at any
+    width.
+    """
+
+    def __init__(self, used: Callable[[], float]) -> None:
+        self._used = used  # returns the used share of the limit, 0 to 1
+        self._before = 0.0
+        self._price = 0.0  # share of the limit that one item takes, over all tasks
+        self._size = 0
+        self.front = 0  # so many items of each task may be handed out
+
+    def advance(self, behind: int) -> None:
+        """Open the next group after `behind` items, which every task has handed out; call it when no job runs."""
+        used = self._used()
+        if self._size:
+            self._price = max(self._price, (used - self._before) / self._size)
+        paid = LARGEST if not self._price else int((1 - used) / (_CARE * self._price))
+        self._size = min(max(1, paid), 2 * self._size or 1, LARGEST)
+        self._before, self.front = used, behind + self._size

@@ -19,10 +19,8 @@ from torch.nn import functional as F
 from malaprop.assets.download import digest
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
-from malaprop.models.folder import fingerprint
-from malaprop.models.quiet import quietly
-from malaprop.models.scorers.bertweights import BertLayer, Norm
-from malaprop.models.scorers.prepacked import can_prepack
+from malaprop.models.folder import fingerprint, quietly
+from malaprop.models.scorers.bertweights import BertLayer, Norm, can_prepack
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.wordpieces import WordPieces
 

@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from malaprop.core.cloze import NextWord
+from malaprop.core.ask import NextWord
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
-from malaprop.models.quiet import quietly
+from malaprop.models.folder import quietly
 from malaprop.models.tokens.batches import Bounds, batches
 
 LIMIT = 512  # tokens

@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from malaprop.core.cloze import Cloze, Gap, Guesses
+from malaprop.core.ask import Cloze, Gap, Guesses
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
 from malaprop.core.text import word_pattern
 from malaprop.core.variants import runs
-from malaprop.models.quiet import quietly
+from malaprop.models.folder import quietly
 from malaprop.models.scorers.int8 import can_quantise, quantise
 from malaprop.models.tokens.batches import Bounds, batches
 

@@ -19,8 +19,15 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
-from malaprop.models.llm.label_tree import LabelTree
-from malaprop.models.llm.prefix_cache import EMPTY, CachedPrefix, PrefixCache, PromptRequest, can_share, count_common
+from malaprop.models.llm.prefix_cache import (
+    EMPTY,
+    CachedPrefix,
+    LabelTree,
+    PrefixCache,
+    PromptRequest,
+    can_share,
+    count_common,
+)
 from malaprop.models.llm.template import Template, chat_of, check_fields
 from malaprop.models.precision import ROUNDING, full_precision
 from malaprop.models.tokens.batches import Bounds, PendingScores, batches, copy_to_host

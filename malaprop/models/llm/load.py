@@ -13,11 +13,10 @@ import torch
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.classifierfolder import check_folder
-from malaprop.models.folder import fingerprint
+from malaprop.models.folder import fingerprint, quietly
 from malaprop.models.llm.causal import CausalVictim
 from malaprop.models.llm.template import Asking
 from malaprop.models.precision import dtype_for
-from malaprop.models.quiet import quietly
 from malaprop.models.victims.hf import places
 from malaprop.models.victims.probes import check_vocabulary
 

@@ -20,9 +20,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from malaprop.models.scorers.packing import Packed
+from malaprop.models.scorers.packing import Edges, Packed, attend
 from malaprop.models.scorers.plain import make_forward, second_segment, without_padding
-from malaprop.models.scorers.varlen import Edges, attend
 
 _NAME = "malaprop_packed"
 _SAME = 1e-4  # of two logits in float32, relative to the largest

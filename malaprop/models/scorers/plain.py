@@ -78,7 +78,7 @@ def make_forward(model: Any, *, separator: int | None = None, added: bool = Fals
     forward is both slower on a CPU and some 1e-4 off what BertScorer gives.
 
     `separator` is for models that tell segments apart by `token_type_ids`: the token behind which the second begins.
-    `added` gives the mask as attention adds it (see `malaprop.models.scorers.masks`).
+    `added` gives the mask as attention adds it (see `malaprop.models.scorers.select_scorer`).
     """
 
     def forward(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:

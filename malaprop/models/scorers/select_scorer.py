@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from malaprop.models.embeddings import last_linear
 from malaprop.models.precision import ROUNDING
@@ -15,13 +16,37 @@ from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.buckets import Buckets
 from malaprop.models.scorers.int8 import quantise
-from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
-from malaprop.models.scorers.packing import Packing
+from malaprop.models.scorers.packing import Packing, can_pack
 from malaprop.models.scorers.plain import Forward, Plain, make_forward
-from malaprop.models.scorers.varlen import can_pack
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.splice import Splice
+
+_SAME = 1e-5  # of two logits in float32, relative to the largest
+
+
+@torch.inference_mode()
+def takes_added_mask(model: Any, rows: Sequence[Sequence[int]], *, pad: int, separator: int | None = None) -> bool:
+    """Return whether a mask in the added form gives these rows the same answers as one of ones and zeros.
+
+    transformers turns a mask of ones and zeros into the form that attention adds to its products. On the way it asks
+    the device whether the mask is full, so every pass waits for the GPU, and none can be recorded (a CUDA graph). A
+    mask that has the added form already is passed on as it is. `rows` are finished rows of tokens of several lengths:
+    padded to one width, a mask that is not heeded shows.
+    """
+    if len({len(row) for row in rows}) < 2:
+        return False
+    device, longest = next(model.parameters()).device, max(map(len, rows))
+    ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows], device=device)
+    lengths = torch.tensor([len(row) for row in rows], device=device)
+    plain: Tensor = make_forward(model, separator=separator)(ids, lengths).float()
+    try:
+        found: Tensor = make_forward(model, separator=separator, added=True)(ids, lengths).float()
+    except Exception:  # noqa: BLE001 - a model fails in its own way at a mask that it was not meant to be given
+        return False
+    most = _SAME * max(1.0, float(plain.abs().max()))
+    return found.shape == plain.shape and bool((found - plain).abs().max() <= most)
+
 
 _TOKENS = 1 << 14  # of a packed batch
 

@@ -1,1 +1,1 @@
-"""Models under attack. `load.load` finds one by what a user types, `load.wrap` makes one of a Python object."""
+"""Models under attack. `frame.runs.load_victim` finds one by what a user types, or makes one of a Python object."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import DataError, RecordError
-from malaprop.frame.study.budget_options import BudgetOptions
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import (

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.budget_options import BudgetOptions
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import attack_share, epoch_line
@@ -176,7 +175,7 @@ def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
 
 def defence(method: str, closes: str = "word") -> Any:
     """Make a training method by name; if an edit closes a character alone, hotflip flips a fifth of them by default."""
-    from malaprop.frame.study.model_kinds import DEFENCES
+    from malaprop.frame.study.training_methods import DEFENCES
 
     plain, _, share = method.partition(":")
     name, _, kind = plain.partition("-")

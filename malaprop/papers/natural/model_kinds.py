@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import DataError
-from malaprop.frame.study.model_kinds import OF_TEXTS, ModelKind, TrainingRequest
+from malaprop.frame.study.training_methods import OF_TEXTS, ModelKind, TrainingRequest
 
 if TYPE_CHECKING:
     from malaprop.frame.tasks.task import Inputs

@@ -1,4 +1,4 @@
-"""A CNN over words: windows of several widths, the strongest answer of each filter, one linear layer."""
+"""CNNs over words: windows of several widths, the strongest answer of each filter, one linear layer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from malaprop.models.inside import Ids, Lengths, Vectors, Weights
 from malaprop.models.padded_rows import strongest, within
-from malaprop.zoo.blocks.classifier import fresh_words, no_attention
+from malaprop.models.tokens.vocab import PAD
+from malaprop.zoo.blocks.classifier import Classifier, fresh_words, no_attention
 
 
 class WordCNN(nn.Module):
@@ -84,3 +85,113 @@ class WordCNN(nn.Module):
         x = self._layers(vectors, lengths)[-1]
         ends = lengths.clamp(min=self.least)
         return functional.relu(torch.cat([strongest(conv, x, ends) for conv in self.convs], 1))
+
+
+# --- Kim's CNN for sentences, with one channel of word vectors or two
+
+
+class Channels(nn.Module):
+    """Two channels of word vectors: one that is trained, and one that stays as it is.
+
+    A filter that reads both channels and adds its answers reads their sum, so the sum is all that is needed.
+    """
+
+    fixed: Float[Tensor, "vocab dim"]
+
+    def __init__(self, vocab: int, dim: int) -> None:
+        super().__init__()
+        self.tuned = fresh_words(vocab, dim)
+        self.register_buffer("fixed", self.tuned.weight.detach().clone())
+
+    @torch.no_grad()
+    def start(self, vectors: Float[Tensor, "vocab dim"]) -> None:
+        """Set both channels to these vectors."""
+        self.tuned.weight.copy_(vectors)[PAD] = 0
+        self.fixed.copy_(self.tuned.weight)
+
+    def table(self) -> Float[Tensor, "vocab dim"]:
+        return self.tuned.weight + self.fixed
+
+    def forward(self, ids: Ids) -> Vectors:
+        both: Tensor = self.tuned(ids) + functional.embedding(ids, self.fixed)
+        return both
+
+
+class Limited(nn.Module):
+    """A linear layer whose weights for each label are at most `norm` long."""
+
+    def __init__(self, dim: int, labels: int, norm: float) -> None:
+        super().__init__()
+        self.linear = nn.Linear(dim, labels)
+        self.norm = norm
+
+    def weight(self) -> Float[Tensor, "label dim"]:
+        free = self.linear.weight
+        long: Tensor = torch.linalg.vector_norm(free, dim=1, keepdim=True)
+        return free * (self.norm / long).clamp(max=1)
+
+    def forward(self, x: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch label"]:
+        return functional.linear(x, self.weight(), self.linear.bias)
+
+
+class Windows(nn.Module):
+    """Filters of several widths; the maximum of each stands for the text."""
+
+    def __init__(self, dim: int, filters: int, widths: Sequence[int]) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(nn.Conv1d(dim, filters, width) for width in widths)
+        self.filters, self.widths = filters, tuple(widths)
+
+    def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:  # noqa: ARG002
+        """Return the answers of the windows that begin at each token."""
+        x = functional.pad(self._read(vectors, lengths), (0, max(self.widths) - 1))
+        answers = [functional.relu(conv(x))[..., : vectors.shape[1]] for conv in self.convs]
+        return [torch.cat(answers, 1).transpose(1, 2)]
+
+    def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch filters"]:  # noqa: ARG002
+        least = max(self.widths)
+        x = self._read(vectors, lengths)
+        x = functional.pad(x, (0, max(0, least - x.shape[2])))
+        return torch.cat([strongest(conv, x, lengths.clamp(min=least)) for conv in self.convs], 1).relu()
+
+    @staticmethod
+    def _read(vectors: Vectors, lengths: Lengths) -> Float[Tensor, "batch dim token"]:
+        return (vectors * within(lengths, vectors.shape[1])[..., None]).transpose(1, 2)
+
+
+def kim_cnn(
+    vocab: int,
+    labels: int,
+    *,
+    dim: int = 100,
+    filters: int = 100,
+    widths: Sequence[int] = (3, 4, 5),
+    channels: int = 1,
+    norm: float = 3.0,
+    dropout: float = 0.5,
+) -> Classifier:
+    """Build the CNN of Kim 2014, sections 2 and 3.1: CNN-non-static with one channel, CNN-multichannel with two.
+
+    Differs: AdamW, not Adadelta; the length of a label's weights is limited in the forward pass, not after each step;
+    the maximum is over windows within the text, and a text shorter than the widest window is filled up with padding;
+    GloVe, where the paper has word2vec.
+    """
+    embedding = Channels(vocab, dim) if channels > 1 else fresh_words(vocab, dim)
+    head = Limited(filters * len(widths), labels, norm)
+    return Classifier(embedding, Windows(dim, filters, widths), head, dropout=dropout, empty=PAD)
+
+
+@torch.no_grad()
+def folded(model: Classifier) -> WordCNN:
+    """Return a plain word CNN that answers as `kim_cnn` does in evaluation mode, for scorers of such a CNN."""
+    embedding, encoder, head = model.embedding, model.encoder, model.head
+    assert isinstance(encoder, Windows)
+    assert isinstance(head, Limited)
+    table = embedding.table() if isinstance(embedding, Channels) else embedding.get_parameter("weight")
+    (vocab, dim), labels = table.shape, head.linear.out_features
+    plain = WordCNN(vocab, labels, dim=dim, filters=encoder.filters, widths=encoder.widths).to(table.device)
+    plain.embedding.get_parameter("weight").copy_(table)
+    plain.convs.load_state_dict(encoder.convs.state_dict())
+    plain.head.weight.copy_(head.weight())
+    plain.head.bias.copy_(head.linear.bias)
+    return plain.eval()

@@ -24,7 +24,7 @@ from malaprop.training.seeds import RowOrder, reseed
 from malaprop.training.splits import Read
 from malaprop.training.state import TrainingFolder
 from malaprop.training.task import GradientLoss, Losses, Stage, TrainingStep, TrainingTask
-from malaprop.zoo.pretrain.kinds import KINDS, home
+from malaprop.zoo.pretrain import KINDS, home
 from malaprop.zoo.pretrain.texts import Corpus, corpus
 
 

@@ -13,7 +13,7 @@ import torch
 
 from malaprop.assets.folders import offline
 from malaprop.core.errors import AssetError
-from malaprop.models.quiet import quietly
+from malaprop.models.folder import quietly
 from malaprop.zoo.pretrain import tokenizer as subwords
 
 if TYPE_CHECKING:

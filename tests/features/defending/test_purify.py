@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from malaprop.attacks.candidates.unseen import swap_unseen
-from malaprop.core.cloze import Guesses
+from malaprop.core.ask import Guesses
 from malaprop.core.errors import SettingError
 from malaprop.features.defending import purify, spellcheck
 from malaprop.features.defending.purify import Purify

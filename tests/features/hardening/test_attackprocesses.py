@@ -11,7 +11,7 @@ from test_own_model import own_folder, write_rows
 import malaprop as mp
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.features.hardening.attacked import AttackTraining
-from malaprop.frame.tasks.workers.helpers import Helpers
+from malaprop.frame.tasks.workers.processes import Helpers
 from malaprop.zoo import checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own

@@ -17,8 +17,7 @@ from malaprop.features.hardening.perturbed import PerturbedReading
 from malaprop.features.hardening.smooth_training import Flooding, FreeLb, Smart
 from malaprop.features.hardening.synonym_hull import Ascc, Dne, NearTokens
 from malaprop.features.hardening.word_swaps import WordSwapTraining
-from malaprop.frame.study.model_kinds import DEFENCES
-from malaprop.frame.study.training_methods import parse_defence
+from malaprop.frame.study.training_methods import DEFENCES, parse_defence
 from malaprop.training.seeds import seeded
 from malaprop.training.state import TrainingFolder
 from malaprop.zoo.training import Training, fit

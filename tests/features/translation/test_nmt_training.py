@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from malaprop.core.errors import DataError, SettingError, VictimError
-from malaprop.data.tenths import tenth_of
+from malaprop.data.packaged import tenth_of
 from malaprop.features.translation.models import checkpoint
 from malaprop.features.translation.models import fit as training
 from malaprop.features.translation.models.fit import PairRows
 from malaprop.features.translation.models.train import pairs_of, parts, settings_of, train, words_of
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.training.folder import check_target
 from tests.features.translation.conftest import COMMON, SETTINGS, toy_parts
 from tests.features.translation.small_translators import PAIRS, pairs

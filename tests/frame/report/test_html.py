@@ -19,7 +19,7 @@ from malaprop.frame.records import Outcome, Queries, Run, Side, Writer
 from malaprop.frame.report import print_summary, render, write_report
 from malaprop.frame.report.figures import Axis, compact
 from malaprop.frame.report.markup import Markup, tag
-from malaprop.frame.report.page_data import payload
+from malaprop.frame.report.page import payload
 from malaprop.frame.report.run_entries import cheapest, entries, strongest
 
 HOSTILE = '</script><script>window.hacked=1</script><!-- "><img src=x onerror=window.hacked=1> {{data}} \u2028 \ud800'

@@ -9,8 +9,7 @@ from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.chars import Homoglyphs
 from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.data.languages import other_language
-from malaprop.frame.runs.cautions import describe_cut, describe_languages, describe_long_words
+from malaprop.frame.runs.cautions import describe_cut, describe_languages, describe_long_words, other_language
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 

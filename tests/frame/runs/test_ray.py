@@ -22,7 +22,7 @@ from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.study import conduct
 from malaprop.frame.tasks.events import WorkerLost
-from malaprop.frame.tasks.shares import Portion, Shares
+from malaprop.frame.tasks.task import Portion, Shares
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers import ray_cluster as onray
 from malaprop.frame.tasks.workers import ray_session as probe

@@ -17,10 +17,10 @@ from malaprop.features.audit.study import Audit
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.spending import SpendingRecord
-from malaprop.frame.study.budget_options import SpendingWriter
+from malaprop.frame.study.run_options import SpendingWriter
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
-from malaprop.frame.tasks.shares import ExampleGroups
+from malaprop.frame.tasks.task import ExampleGroups
 from malaprop.models.victims.requests import Throttle
 from malaprop.models.victims.strings import StringVictim
 

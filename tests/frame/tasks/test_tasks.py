@@ -22,8 +22,8 @@ from malaprop.frame.tasks.executor import Execution, find_unfinished
 from malaprop.frame.tasks.outputs import JsonFile, RunFolder, read_skipped
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place
+from malaprop.frame.tasks.workers.job import ThisProcess
 from malaprop.frame.tasks.workers.processes import Processes
-from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 HERE = Path(__file__).parent
 

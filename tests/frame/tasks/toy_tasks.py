@@ -20,8 +20,8 @@ from malaprop.frame.tasks.executor import Execution
 from malaprop.frame.tasks.outputs import JsonFile, Note, OwnFolder, RunFolder, Several, Skipped
 from malaprop.frame.tasks.task import Plan, Share, Task, plan_of
 from malaprop.frame.tasks.worker_context import Place, WorkerContext
+from malaprop.frame.tasks.workers.job import ThisProcess
 from malaprop.frame.tasks.workers.processes import Processes
-from malaprop.frame.tasks.workers.this_process import ThisProcess
 
 MANY = 80
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.web.extra import need_web
+from malaprop.frame.web import need_web
 from malaprop.frame.web.serving import bind, is_local, serve
 from malaprop.frame.web.site import make_site
 from malaprop.frame.web.tokens import new_token, same_token, set_cookie
@@ -53,7 +53,7 @@ def test_an_address_that_cannot_be_is_one_line(host, port):
 
 def test_missing_libraries_are_named(monkeypatch):
     need_web()
-    monkeypatch.setattr("malaprop.frame.web.extra.find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr("malaprop.frame.web.find_spec", lambda name: None if name == "uvicorn" else name)
     with pytest.raises(SettingError, match=r"need uvicorn; install malaprop\[web\]"):
         need_web()
 

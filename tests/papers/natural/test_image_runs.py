@@ -13,8 +13,7 @@ from papers.natural.small_images import brightest, write_bars
 
 from malaprop.cli.main import main
 from malaprop.core.errors import SettingError
-from malaprop.data.images import is_images, load
-from malaprop.data.scenes import draw_scenes
+from malaprop.data.images import draw_scenes, is_images, load
 from malaprop.frame.records.summary import Rate, Spread
 from malaprop.papers.natural.compare import compare_searches, correlation, largest, pairs, ranks, spearman
 from malaprop.papers.natural.generators import train_on

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.attacks.candidates.lookup import recase
-from malaprop.core.cloze import Gap
+from malaprop.core.ask import Gap
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text

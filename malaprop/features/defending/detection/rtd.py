@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from malaprop.core.cloze import Cloze
+from malaprop.core.ask import Cloze
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim

@@ -17,7 +17,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.features.translation.models.subwords import BOS, PAD
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.training import fit as loop
 from malaprop.training.schedule import ParameterGroup, Schedule, follow, inverse_root
 from malaprop.training.seeds import reseed

@@ -15,13 +15,13 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.core.text import word_pattern
-from malaprop.data.tenths import tenth_of
+from malaprop.data.packaged import tenth_of
 from malaprop.features.translation.models import checkpoint, lstm, transformer
 from malaprop.features.translation.models.decoding import translate
 from malaprop.features.translation.models.fit import PairRows, TranslationEpoch, TranslationPlan, fit
 from malaprop.features.translation.models.subwords import SubWords
 from malaprop.models import bleu
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.padded_rows import Ragged
 from malaprop.training.card import Card, stamp
 from malaprop.training.folder import check_target, refuse_other
 from malaprop.training.seeds import seeded

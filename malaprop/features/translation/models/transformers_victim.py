@@ -14,7 +14,7 @@ from malaprop.core.score import Floats
 from malaprop.features.translation.models.guide import Guide
 from malaprop.features.translation.models.network import SourceMemory
 from malaprop.features.translation.models.translator import Hint
-from malaprop.models.quiet import quietly
+from malaprop.models.folder import quietly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

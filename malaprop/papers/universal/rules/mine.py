@@ -27,8 +27,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.data.matching import turn
 from malaprop.engine.drive import drive
-from malaprop.engine.looks import GradientService
-from malaprop.engine.service import Scoring, Service
+from malaprop.engine.service import GradientService, Scoring, Service
 from malaprop.models.victims.ensemble import log_probabilities
 from malaprop.papers.universal.rules.swaps import Swapped, Swaps, WordNetSwaps
 from malaprop.papers.universal.rules.tally import Doubles, RuleTally, Shrinkage, Sums
