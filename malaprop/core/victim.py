@@ -26,7 +26,7 @@ ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what a victim giv
 class Victim(Protocol):
     """A model under attack. It defines the score of a text *alone*: no neighbour in a batch may change it.
 
-    Objects of users that lack a member are completed by `malaprop.models.victims.complete`, so that every victim inside
+    Objects of users that lack a member are completed by `malaprop.models.victims.strings`, so that every victim inside
     the package has all of them.
     """
 

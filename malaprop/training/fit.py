@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from malaprop.core.errors import SettingError
-from malaprop.training.state import TrainingFolder, TrainingState
+from malaprop.training.folder import TrainingFolder, TrainingState
 from malaprop.training.task import Assessment, Figures, Stage, Sums, TrainingStep, TrainingTask, WeightedLoss
 
 _ONE_BY_ONE = 3  # steps before the graph: libraries choose their kernels, and optimisers make their state

@@ -19,10 +19,9 @@ from malaprop.core.victim import Fields
 from malaprop.models.padded_rows import Ragged
 from malaprop.models.tokens.vocab import PAD, SPECIAL, UNK, OpenVocab, Vocab
 from malaprop.training.card import Card, read_card, stamp
-from malaprop.training.folder import check_recipe, check_target, keep_recipe
+from malaprop.training.folder import TrainingFolder, check_recipe, check_target, keep_recipe
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Splits
-from malaprop.training.state import TrainingFolder
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
 from malaprop.zoo.blocks.cnn import Channels

@@ -19,9 +19,9 @@ from malaprop.core.text import Ints
 from malaprop.models.padded_rows import Placed, Ragged, fill_empty_rows
 from malaprop.models.tokens.batches import Bounds, batches
 from malaprop.training import fit as loop
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.schedule import ParameterGroup, Schedule, warm_up_and_decay
 from malaprop.training.seeds import reseed
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import (
     Assessment,
     GradientLoss,

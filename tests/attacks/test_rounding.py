@@ -30,7 +30,7 @@ from malaprop.engine.service import FunctionService, Scoring
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.runs.local import run
 from malaprop.frame.runs.services import services
-from malaprop.models.victims.complete import complete
+from malaprop.models.victims.strings import complete
 
 
 def weight(text: str) -> float:

@@ -27,10 +27,9 @@ from malaprop.features.defending.adaptive import Adaptive
 from malaprop.frame.runs.services import services
 from malaprop.frame.runs.victims import WRAPPERS, victim
 from malaprop.frame.runs.wrap import defend_by_spec
-from malaprop.models.victims.complete import Completed
 from malaprop.models.victims.ensemble import Ensemble
 from malaprop.models.victims.http import HttpVictim
-from malaprop.models.victims.strings import StringVictim
+from malaprop.models.victims.strings import Completed, StringVictim
 
 TEXTS = [("the good film",), ("a bad one",)]
 

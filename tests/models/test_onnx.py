@@ -179,7 +179,7 @@ def test_the_extra_is_named_where_onnxruntime_is_missing(folder, monkeypatch):
 
 
 def test_the_file_travels_with_its_tokenizer(folder):
-    from malaprop.frame.tasks.workers import victim_archive as parcel
+    from malaprop.frame.tasks.workers import ray_session as parcel
 
     write_config(folder)
     packed = parcel.pack(write_onnx(folder / "bag.onnx"))

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from malaprop.training.fit import fit
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import reseed, seeded
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, GradientLoss, Stage, TrainingTask
 
 

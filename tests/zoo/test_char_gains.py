@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError
 from malaprop.core.gradient import Aim
-from malaprop.models.gradients.backward import differentiable
+from malaprop.models.gradients import differentiable
 from malaprop.models.tokens.vocab import BEGIN, BLANK, END, NOTHING, OTHER, Vocab
 from malaprop.zoo.blocks.charwords import CharWords, charcnn_lstm
 from malaprop.zoo.blocks.cnn import WordCNN

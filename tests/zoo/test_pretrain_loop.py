@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
 
 from malaprop.core.errors import SettingError
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.schedule import follow_budget, inverse_root
 from malaprop.training.seeds import RowOrder
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Stage, TrainingStep
 from malaprop.zoo.pretrain import job
 

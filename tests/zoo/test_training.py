@@ -9,8 +9,8 @@ from torch import nn
 
 from malaprop.core.errors import SettingError
 from malaprop.models.padded_rows import Placed, Ragged
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.seeds import seeded
-from malaprop.training.state import TrainingFolder
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.training import Hooks, Rows, Training, _order, cross_entropy, evaluate, fit
 

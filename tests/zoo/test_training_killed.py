@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from malaprop.data import of
-from malaprop.training import state as unfinished
+from malaprop.training import folder as unfinished
 from malaprop.training.splits import splits
 from malaprop.zoo import checkpoint
 from malaprop.zoo.names import ZooSpec

@@ -13,6 +13,7 @@ from malaprop.frame.study.attack_tasks import (
     Conditions,
     DataReading,
     RunFigures,
+    attack_tasks,
     check_victim_task,
     clean_task,
     read_times,
@@ -22,7 +23,6 @@ from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_side
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_change_tasks import attack_tasks
 from malaprop.frame.study.study import View
 
 if TYPE_CHECKING:

@@ -314,9 +314,8 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict[str, str], tuple[MarkedRun, ...]]:
     """Return the digests of all texts and each run's marks; raise where most examples of a run ended in an error."""
-    from malaprop.frame.records.clean import FILE as CLEAN
-    from malaprop.frame.records.clean import CleanAnswer
-    from malaprop.frame.records.paired_texts import MarkedRun, digest, mark
+    from malaprop.frame.records.paired_texts import FILE as CLEAN
+    from malaprop.frame.records.paired_texts import CleanAnswer, MarkedRun, digest, mark
     from malaprop.frame.records.run import FILE as RUN_FILE
     from malaprop.frame.records.run import Run
     from malaprop.frame.records.store import iter_outcomes

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.frame.study import attack_tasks as attacking
-from malaprop.frame.study.attack_tasks import Conditions, DataReading, RunFigures
+from malaprop.frame.study.attack_tasks import Conditions, DataReading, RunFigures, attack_tasks
 from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_sides
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_change_tasks import attack_tasks
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import ATTACKS as ATTACKS_HELP

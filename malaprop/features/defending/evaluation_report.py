@@ -10,7 +10,7 @@ from malaprop.features.defending.evaluation_record import AttackedDefence, Defen
 from malaprop.features.defending.neighbourhood_report import closely
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.markup import Child, Markup, join, tag
-from malaprop.frame.report.rate_dots import RateDot, dots, key
+from malaprop.frame.report.scatter import RateDot, dots, key
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, bullets, card, number, panel, panels, share, table, text_of
 

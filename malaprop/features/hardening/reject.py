@@ -16,7 +16,7 @@ from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.victim import REJECTED
 from malaprop.features.hardening.attacked import AdversarySupply, AttackerInTraining
 from malaprop.features.hardening.word_swaps import WordSwapTraining, swap_words
-from malaprop.models.gradients.backward import log_odds
+from malaprop.models.gradients import log_odds
 from malaprop.training.splits import Splits
 from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Batch, Hooks, Network, Rows, answer

@@ -15,7 +15,7 @@ from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn, assign, co
 from malaprop.features.humans.questions import ASKED, NATURAL, Question, choose_questions
 from malaprop.features.humans.sources import Sources, gather
 from malaprop.features.humans.study import Facts, Rater, create
-from malaprop.frame.web.tokens import new_token
+from malaprop.frame.web import new_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,10 @@ from malaprop.features.humans.answer_writer import AnswerWriter, GivenAnswer
 from malaprop.features.humans.presentation import show, to_shown, to_stored
 from malaprop.features.humans.score import progress
 from malaprop.features.humans.study import Rater, RatingStudy
+from malaprop.frame.web import same_token, set_cookie
 from malaprop.frame.web.middleware import RateBuckets, client_of
 from malaprop.frame.web.serving import bind, serve
 from malaprop.frame.web.site import Pages, SiteLimits, make_site
-from malaprop.frame.web.tokens import same_token, set_cookie
 
 COOKIE = "malaprop_admin"
 BODY = 8 * 1024  # an answer is a few bytes

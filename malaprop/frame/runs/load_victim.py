@@ -19,8 +19,8 @@ from malaprop.core.settings import call
 from malaprop.core.victim import Victim, is_language_model
 from malaprop.models.precision import check as check_precision
 from malaprop.models.precision import check_given
-from malaprop.models.victims.complete import complete, is_victim
 from malaprop.models.victims.options import convert_options, split_options
+from malaprop.models.victims.strings import complete, is_victim
 from malaprop.training.splits import Read
 from malaprop.zoo import names as zoo
 

@@ -9,19 +9,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.errors import RecordError, SettingError, VictimError
 from malaprop.frame.study.run_options import RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_tasks import attack_share
+from malaprop.frame.study.shared_tasks import attack_share, slug
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.budget import Limits
     from malaprop.core.victim import Victim, VictimDescription
     from malaprop.data.base import Examples
-    from malaprop.frame.records.clean import CleanAnswer
+    from malaprop.frame.records.paired_texts import CleanAnswer
     from malaprop.frame.records.summary import Summary
+    from malaprop.frame.runs.shared_change import SharedChange
     from malaprop.frame.tasks.task import Inputs, Share, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
 
@@ -167,7 +168,7 @@ def check_victim(
 def ask_all(conditions: Conditions, context: WorkerContext, inputs: Inputs) -> Iterator[CleanAnswer]:
     """Yield the victim's answers for all unchanged texts, without those that an earlier attempt has asked."""
     from malaprop.core.score import winner
-    from malaprop.frame.records.clean import CleanAnswer, check_same, mark_text
+    from malaprop.frame.records.paired_texts import CleanAnswer, check_same, mark_text
     from malaprop.frame.runs.local import ask_clean
 
     victim, texts = conditions.open(context, inputs["victim"]), inputs["texts"]
@@ -187,7 +188,7 @@ def run_attack(
 
     `clean` names the task that asked for all unchanged texts; empty if there is none.
     """
-    from malaprop.frame.records.clean import CleanAnswers
+    from malaprop.frame.records.paired_texts import CleanAnswers
     from malaprop.frame.tasks.outputs import Note
 
     victim = conditions.open(context, inputs["victim"])
@@ -218,7 +219,7 @@ def clean_task(
 
     It takes at most half of the allowed queries, so that some are left for attacks.
     """
-    from malaprop.frame.records.clean import FILE, CleanAnswer
+    from malaprop.frame.records.paired_texts import FILE, CleanAnswer
     from malaprop.frame.tasks.outputs import GrowingFile
     from malaprop.frame.tasks.task import Task
 
@@ -349,3 +350,80 @@ def summary_text(folders: Sequence[Path]) -> str:
     print_summary([(Run.read(folder), outcomes_of(folder)) for folder in folders], held)
     text: str = held.file.getvalue()  # type: ignore[attr-defined]
     return text.rstrip("\n")
+
+
+# --- tasks of attacks that make one change for all texts: search it on a panel of other texts, then apply it
+
+
+def attack_tasks(
+    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, **more: Any
+) -> Iterator[Task]:
+    """Yield the tasks of one attack on one victim: its run and, for a change shared by all texts, a search before it.
+
+    The search writes its change to NAME.change.json.
+    """
+    if attack.together is None:
+        yield run_task(name, look, attack, victim, conditions, reading, **more)
+        return
+    from malaprop.frame.runs.shared_change import SharedChange
+    from malaprop.frame.tasks.outputs import JsonFile
+    from malaprop.frame.tasks.task import Task
+
+    search = f"{'/'.join(map(slug, name.split('/')))}.change"
+    more.pop("clean", None)  # the texts are asked under the change alone
+    after = tuple(more.pop("after", (look,)))
+    kept = {key: more[key] for key in ("optional", "vital") if key in more}
+    seed = reading.selection.seed
+    yield Task(
+        name=search, work=partial(find, conditions, attack, seed), output=JsonFile(SharedChange),
+        victims={"victim": victim}, holds=(look,), after=after, reads=partial(read_panel, attack, look, reading),
+        **kept,
+    )  # fmt: skip
+    yield run_task(
+        name, look, attack, victim, conditions, reading, after=(*after, search), follows=True,
+        work=partial(put, conditions, attack, seed, search), **more,
+    )  # fmt: skip
+
+
+def read_panel(attack: Attack, look: str, reading: DataReading, inputs: Inputs) -> Inputs:
+    """Sample the panel from the training part by the seed, with labels numbered as the victim's."""
+    from malaprop.data.matching import agree
+
+    assert attack.together is not None
+    texts, about = reading.selection, inputs[look].about
+    if isinstance(texts.data, str):
+        part = replace(texts, split="train", n=0).whole()
+        found = agree(part.sample(attack.together.panel, texts.seed), about)
+    else:  # values of Python have no parts
+        found = reading.match(look, inputs)  # type: ignore[assignment]
+    return {"panel": list(found)[: attack.together.panel]}
+
+
+def find(
+    conditions: Conditions, attack: Attack, seed: int, context: WorkerContext, inputs: Inputs
+) -> Iterator[SharedChange]:
+    """Search for the change in the worker that holds the victim."""
+    from malaprop.frame.runs.shared_change import find_change
+
+    victim = conditions.open(context, inputs["victim"])
+    yield find_change(attack, victim, inputs["panel"], seed=seed, width=conditions.width)
+
+
+def put(
+    conditions: Conditions, attack: Attack, seed: int, search: str, context: WorkerContext, inputs: Inputs, share: Share
+) -> Iterator[Any]:
+    """Apply the change to a share of the examples."""
+    from malaprop.core.victim import VictimDescription
+    from malaprop.frame.runs.folder import describe
+    from malaprop.frame.runs.shared_change import apply_change
+    from malaprop.frame.tasks.outputs import Note
+
+    victim, change = conditions.open(context, inputs["victim"]), inputs[search]
+    if (change.victim, change.recipe) != (victim.fingerprint or victim.name, attack.name):
+        raise RecordError(f"{search}.json is of {change.recipe} on another victim or prompt; choose another --out")
+    notes = (*inputs["doubts"], change.describe())
+    about = VictimDescription.of(victim)
+    yield describe(attack, about, share.whole, seed=seed, width=conditions.width, notes=notes)
+    yield from apply_change(victim, change, share.items, seed=seed)
+    yield Note(change.describe())
+    yield from (Note(line, once=True) for line in victim.notes)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.victim import Victim
     from malaprop.data.base import Examples
-    from malaprop.frame.records.clean import CleanAnswers
     from malaprop.frame.records.outcome import Outcome
+    from malaprop.frame.records.paired_texts import CleanAnswers
     from malaprop.frame.tasks.task import Share
     from malaprop.frame.tasks.worker_context import WorkerContext
     from malaprop.zoo.training import Epoch

@@ -409,7 +409,7 @@ class OwnFolder:
         """Copy the files of an archive to the folder, the mark last."""
         from shutil import copytree
 
-        from malaprop.frame.tasks.workers.victim_archive import VictimArchive, unpack
+        from malaprop.frame.tasks.workers.ray_session import VictimArchive, unpack
 
         assert isinstance(archive, VictimArchive), f"{folder.name} writes its folder itself and yielded {archive!r}"
         with unpack(archive) as found:

@@ -19,7 +19,7 @@ from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, Sl
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
-from malaprop.models.gradients.backward import below_mean, differentiable, log_odds
+from malaprop.models.gradients import below_mean, differentiable, log_odds
 from malaprop.models.gradients.layout import Layout, TokenLayout
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for

@@ -14,7 +14,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.gradient import CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, word_pattern
-from malaprop.models.gradients.backward import differentiable
+from malaprop.models.gradients import differentiable
 from malaprop.models.gradients.layout import ByParts, TokenLayout
 from malaprop.models.gradients.tokens import TokenGradients, pad_rows
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError
 from malaprop.core.gradient import Aim
-from malaprop.models.gradients.backward import log_odds
+from malaprop.models.gradients import log_odds
 from malaprop.models.padded_rows import fill_empty_rows, within
 from malaprop.models.tokens.vocab import END, NOTHING, OTHER, PAD, OpenVocab, tokens
 from malaprop.zoo.blocks.charwords import CharWords

@@ -12,7 +12,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.models.gradients.backward import differentiable, log_odds
+from malaprop.models.gradients import differentiable, log_odds
 from malaprop.models.gradients.layout import TokenLayout
 from malaprop.models.gradients.tokens import TokenGradients, capture_embedding, pad_rows
 from malaprop.models.tokens.batches import batches, bounds_for

@@ -18,11 +18,10 @@ from malaprop.core.settings import call
 from malaprop.core.text import Ints
 from malaprop.training.card import Card, stamp, write_card
 from malaprop.training.fit import Fitted, fit
-from malaprop.training.folder import check_target, write_folder
+from malaprop.training.folder import TrainingFolder, check_target, write_folder
 from malaprop.training.schedule import ParameterGroup, Schedule, follow_budget
 from malaprop.training.seeds import RowOrder, reseed
 from malaprop.training.splits import Read
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import GradientLoss, Losses, Stage, TrainingStep, TrainingTask
 from malaprop.zoo.pretrain import KINDS, home
 from malaprop.zoo.pretrain.texts import Corpus, corpus

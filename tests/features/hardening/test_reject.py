@@ -30,8 +30,8 @@ from malaprop.features.hardening.reject import RejectTraining, find_shift, find_
 from malaprop.features.hardening.word_swaps import WordSwapTraining, swap_words
 from malaprop.frame.runs.make_attack import make_attack
 from malaprop.frame.study.training_methods import Hardening, parse_defence
-from malaprop.models.gradients.backward import log_odds
-from malaprop.training import state as unfinished
+from malaprop.models.gradients import log_odds
+from malaprop.training import folder as unfinished
 from malaprop.training.seeds import seeded
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo

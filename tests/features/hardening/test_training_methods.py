@@ -18,8 +18,8 @@ from malaprop.features.hardening.smooth_training import Flooding, FreeLb, Smart
 from malaprop.features.hardening.synonym_hull import Ascc, Dne, NearTokens
 from malaprop.features.hardening.word_swaps import WordSwapTraining
 from malaprop.frame.study.training_methods import DEFENCES, parse_defence
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.seeds import seeded
-from malaprop.training.state import TrainingFolder
 from malaprop.zoo.training import Training, fit
 
 SYNONYMS = {"good": ["great", "fine"], "bad": ["awful"], "film": ["movie"]}

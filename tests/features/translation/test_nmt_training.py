@@ -52,7 +52,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(training.Translating, "losses", counted)
     train("nmt-transformer", toy_parts(), tmp_path / "whole", settings=how, quiet=True)
     whole, taken[:] = list(taken), []
-    monkeypatch.setattr("malaprop.training.state.EVERY", 0.0)
+    monkeypatch.setattr("malaprop.training.folder.EVERY", 0.0)
     monkeypatch.setattr(training.Translating, "losses", killed)
     with pytest.raises(KeyboardInterrupt):
         train("nmt-transformer", toy_parts(), tmp_path / "killed", settings=how, quiet=True)

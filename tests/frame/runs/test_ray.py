@@ -25,8 +25,8 @@ from malaprop.frame.tasks.events import WorkerLost
 from malaprop.frame.tasks.task import Portion, Shares
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers import ray_cluster as onray
+from malaprop.frame.tasks.workers import ray_session as parcel
 from malaprop.frame.tasks.workers import ray_session as probe
-from malaprop.frame.tasks.workers import victim_archive as parcel
 from malaprop.frame.tasks.workers.ray_cluster import RayCluster
 from malaprop.frame.tasks.workers.ray_session import Session, join
 

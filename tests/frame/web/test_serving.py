@@ -16,10 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.web import need_web
+from malaprop.frame.web import need_web, new_token, same_token, set_cookie
 from malaprop.frame.web.serving import bind, is_local, serve
 from malaprop.frame.web.site import make_site
-from malaprop.frame.web.tokens import new_token, same_token, set_cookie
 
 
 @pytest.mark.parametrize(

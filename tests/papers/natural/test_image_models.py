@@ -25,7 +25,7 @@ from malaprop.papers.natural.models.training import (
     train,
     vae_loss,
 )
-from malaprop.training.state import TrainingFolder
+from malaprop.training.folder import TrainingFolder
 
 SMALL = {"width": 4, "dim": 6, "batch": 16, "steps": 6, "inverter_steps": 4, "critic_steps": 2}
 

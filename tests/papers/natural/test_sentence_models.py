@@ -20,7 +20,7 @@ from malaprop.papers.natural.models.sentencemodel import NGrams, SentenceModel, 
 from malaprop.papers.natural.models.sentencequality import bleu
 from malaprop.papers.natural.models.sentences import Codec, distinct, join_tokens, restore_case
 from malaprop.papers.natural.models.sentencetraining import train_sentences
-from malaprop.training import state as unfinished
+from malaprop.training import folder as unfinished
 from malaprop.zoo.pretrain.texts import corpus
 
 _WORDS = st.sampled_from(["a", "man", "is", "n't", "'s", ",", ".", "well", "known", "(", ")", "it", "does"])

@@ -19,9 +19,9 @@ from malaprop.core.text import Ints
 from malaprop.features.translation.models.subwords import BOS, PAD
 from malaprop.models.padded_rows import Ragged
 from malaprop.training import fit as loop
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.schedule import ParameterGroup, Schedule, follow, inverse_root
 from malaprop.training.seeds import reseed
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, Sums, TrainingStep, TrainingTask
 
 

@@ -23,10 +23,9 @@ from malaprop.features.translation.models.subwords import SubWords
 from malaprop.models import bleu
 from malaprop.models.padded_rows import Ragged
 from malaprop.training.card import Card, stamp
-from malaprop.training.folder import check_target, refuse_other
+from malaprop.training.folder import TrainingFolder, check_target, refuse_other
 from malaprop.training.seeds import seeded
 from malaprop.training.splits import Labelled, Read
-from malaprop.training.state import TrainingFolder
 
 
 class Pair(NamedTuple):

@@ -17,8 +17,7 @@ from malaprop.frame.tasks.outputs import OwnFolder
 from malaprop.frame.tasks.task import Inputs, Share, Task
 from malaprop.frame.tasks.worker_context import Place, WorkerContext
 from malaprop.frame.tasks.workers.job import Event, Job, RemoteError, batches, choose, perform
-from malaprop.frame.tasks.workers.ray_session import Session
-from malaprop.frame.tasks.workers.victim_archive import VictimArchive, pack, portable, unpack
+from malaprop.frame.tasks.workers.ray_session import Session, VictimArchive, pack, portable, unpack
 
 PATIENCE = 900.0  # seconds without any worker, after which the cluster counts as full
 _STILLBORN = 3  # a slot is given up after so many workers died in it before they answered

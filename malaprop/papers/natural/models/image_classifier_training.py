@@ -20,10 +20,9 @@ from malaprop.papers.natural.models.image_classifiers import Forest, Size, fores
 from malaprop.papers.natural.models.image_victim import CARD, KINDS, ImageVictim, load, of_network, save
 from malaprop.training import fit as loop
 from malaprop.training.card import Card, read_card, stamp
-from malaprop.training.folder import refuse_other
+from malaprop.training.folder import TrainingFolder, refuse_other
 from malaprop.training.schedule import ParameterGroup, Schedule
 from malaprop.training.seeds import seeded
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import GradientLoss, Losses, Stage, TrainingStep, TrainingTask
 
 

@@ -20,7 +20,7 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.papers.natural.models import networks
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.training.card import ROLES, Card, holds, read_card, write_card
-from malaprop.training.state import TrainingFolder
+from malaprop.training.folder import TrainingFolder
 
 CARD, WEIGHTS, SHEET = ROLES["image generator"].file, "generator.safetensors", "samples.png"
 _BATCH = 1024

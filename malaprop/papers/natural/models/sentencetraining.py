@@ -22,10 +22,9 @@ from malaprop.papers.natural.models.sentencequality import judge
 from malaprop.papers.natural.models.sentences import Codec, distinct
 from malaprop.training.card import Card, read_card, stamp
 from malaprop.training.fit import fit
-from malaprop.training.folder import check_target, refuse_other
+from malaprop.training.folder import TrainingFolder, check_target, refuse_other
 from malaprop.training.schedule import ParameterGroup
 from malaprop.training.seeds import RowOrder, reseed, seeded
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, Losses, Stage, Sums, TrainingStep, TrainingTask
 from malaprop.zoo.pretrain.texts import Corpus
 from malaprop.zoo.start_vectors import StartVectors, check_width, read_start

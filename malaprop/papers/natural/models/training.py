@@ -16,9 +16,9 @@ from torch.nn import functional as f
 from malaprop.core.errors import SettingError
 from malaprop.papers.natural.models.networks import ImageShape, critic, generator, inverter
 from malaprop.training.fit import fit
+from malaprop.training.folder import TrainingFolder
 from malaprop.training.schedule import ParameterGroup, Schedule, follow
 from malaprop.training.seeds import seeded
-from malaprop.training.state import TrainingFolder
 from malaprop.training.task import Assessment, GradientLoss, Losses, Stage, TrainingStep, TrainingTask
 
 Kind = Literal["wgan", "vae"]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from malaprop.core.example import number_rows
-from malaprop.models.gradients.backward import below_mean, log_odds
+from malaprop.models.gradients import below_mean, log_odds
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.tokens.splice import Frame
