@@ -191,7 +191,7 @@ def _flag(option: Option, name: str) -> str:
 
 
 class SettingsCommand(TyperCommand):
-    """A command with the help of `helping`; for an option of another command, its error names that one."""
+    """A command with help in sections; for an option of another command, its error names that one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if ALL in args:
