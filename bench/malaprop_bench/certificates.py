@@ -14,8 +14,7 @@ from typing import Any
 
 from malaprop.core.codec import decode, encode
 from malaprop.core.errors import RecordError
-from malaprop.features.defending.certified_record import CertifiedRecord
-from malaprop.features.defending.certified_report import chart, curves
+from malaprop.features.defending.certified_record import CertifiedRecord, chart, curves
 from malaprop.frame.report.figures import HEIGHT, WIDTH, legend_mark
 from malaprop.frame.report.markup import tag
 

@@ -65,7 +65,7 @@ def measure(
     import torch
 
     from malaprop.core.errors import MalapropError
-    from malaprop.features.hardening.epoch_time import find_batch, time_epoch
+    from malaprop.features.hardening.auto_budget import find_batch, time_epoch
     from malaprop.frame.runs.victims import device_of
     from malaprop.frame.study.training_methods import Hardening
     from malaprop.frame.study.training_tasks import LearningData, find_named

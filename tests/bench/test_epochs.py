@@ -9,7 +9,7 @@ import pytest
 from malaprop_bench import epochs
 from malaprop_bench.epochs import TimedTraining
 
-from malaprop.features.hardening.epoch_time import time_epoch
+from malaprop.features.hardening.auto_budget import time_epoch
 from malaprop.features.hardening.key_star import KeyStar
 from malaprop.frame.study.training_methods import Hardening
 from malaprop.frame.study.training_tasks import LearningData

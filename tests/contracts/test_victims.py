@@ -23,7 +23,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import ANSWERS, MEMBERS, Victim, VictimDescription
 from malaprop.engine.paid import Paid
-from malaprop.features.defending.adaptive import Adaptive
+from malaprop.features.defending.evasion import Adaptive
 from malaprop.frame.runs.services import services
 from malaprop.frame.runs.victims import WRAPPERS, victim
 from malaprop.frame.runs.wrap import defend_by_spec

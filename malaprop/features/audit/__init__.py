@@ -3,7 +3,7 @@
 - `attack.py` (`malaprop attack`, `mp.attack`) attacks a dataset with one recipe.
 - `study.py` (`malaprop audit`, `mp.audit`) attacks victims with a suite of recipes and writes the report card.
 - `check.py` (`malaprop check`, `mp.check`) repeats the attacks of a baseline and fails where the model is less robust;
-  `check_record.py` keeps the comparison, `check_report.py` writes it as report section, JUnit XML, Markdown and badge.
+  `check_record.py` keeps the comparison and writes it as report section, JUnit XML, Markdown and badge.
 - `leaderboard.py` (`malaprop study leaderboard`) ranks victims by their accuracy under several attacks; it holds the
   whole study, with record and report section.
 """
@@ -31,7 +31,7 @@ ROOM = Room(
         },
         "check": {
             "record": ".check_record:CheckRecord",
-            "section": ".check_report:SECTION",
+            "section": ".check_record:SECTION",
             "about": "malaprop check",
             "again": "run it again",
             "indent": None,

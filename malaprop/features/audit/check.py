@@ -244,7 +244,7 @@ class Check:
                 yield BarResult(name=name, bound=bound, row=f"{row.victim}, {row.attack}", found=row.now)
 
     def view(self, record: CheckRecord) -> View:
-        from malaprop.features.audit.check_report import annotate, badge, headline, junit, markdown
+        from malaprop.features.audit.check_record import annotate, badge, headline, junit, markdown
 
         rows = [
             {

@@ -1,19 +1,18 @@
 """Victims behind defences, certificates and detectors, and the test that compares them.
 
-- Votes over noisy copies: `smooth.py` has the protocol of the noise and the vote, `votes.py` combines answers;
-  `safer.py` (with the sets of `synonyms.py`), `ranmask.py` and `randel.py` are the three noises, and `noisy.py` trains
-  a model on any of them.
+- Votes over noisy copies: `smooth.py` has the protocol of the noise, the vote, and training on noisy copies;
+  `safer.py`, `ranmask.py` and `randel.py` are the three noises.
 - Other defences around a victim: `purify.py` (with `spellcheck.py`) cleans texts, `detect.py` rejects suspicious ones,
   `stateful.py` (with `querymemory.py`) rejects texts that are like many queries before.
-- Certificates: `certify_study.py` (`malaprop certify`), `certified_record.py`, `certified_report.py`. `certify.py` has
-  the bounds, `certifiable.py` limits attacks to what a certificate covers, `challenge.py` tests certificates.
-- Detectors: `detect_study.py` (`malaprop detect fit` and `detect score`), `detection_record.py`,
-  `detection_report.py`. The folder `detection` has the methods, a file each; `suspicion.py` there is their protocol,
-  `detector.py` a fitted one with its threshold, `parts.py` the held-out texts, `kept.py` the cache.
+- Certificates: `certify_study.py` (`malaprop certify`), `certified_record.py`. `certify.py` has the bounds,
+  `challenge.py` tests certificates and limits attacks to what they cover.
+- Detectors: `detect_study.py` (`malaprop detect fit` and `detect score`), `detection_record.py`. The folder
+  `detection` has the methods; `suspicion.py` there is their protocol, `detector.py` a fitted one with its
+  threshold, its held-out texts and its place in the cache.
 - The defence test: `evaluation_study.py` (`malaprop study defences`), `evaluation_record.py`, `evaluation_report.py`.
   `evaluation_columns.py` are its tests, `evaluation_figures.py` the rates and verdicts, `defended_models.py` finds or
-  trains the models, `leaderboard.py` ranks several tests, `neighbourhood_report.py` draws attacked words.
-- Attacks that know a defence: `adaptive.py` averages over its randomness, `evasion.py` evades a stateful service.
+  trains the models, `leaderboard.py` ranks several tests.
+- Attacks that know a defence: `evasion.py` averages over its randomness, or evades a stateful service.
 """
 
 from malaprop.frame.rooms import Command, Room
@@ -49,13 +48,13 @@ ROOM = Room(
         },
         "certified": {
             "record": ".certified_record:CertifiedRecord",
-            "section": ".certified_report:SECTION",
+            "section": ".certified_record:SECTION",
             "about": "certificates",
             "again": "run malaprop certify again",
         },
         "detection": {
             "record": ".detection_record:DetectionRecord",
-            "section": ".detection_report:SECTION",
+            "section": ".detection_record:SECTION",
             "about": "malaprop detect score",
             "again": "run it again",
         },

@@ -1,28 +1,55 @@
-"""Tests of certificates: votes on changed texts inside them, and accuracy under attack beside their lower bound."""
+"""Tests of certificates: votes on changed texts inside them, and attacks limited to the changes that they cover."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates.lookup import remembered
 from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.goals.goal import Confident, Untargeted
+from malaprop.attacks.ranking.order import LeaveOneOut
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.trial import Trial
+from malaprop.core.ask import Steps
 from malaprop.core.example import Example
 from malaprop.core.seeds import generator
-from malaprop.core.text import Text, Words
+from malaprop.core.text import Ints, Text, Words
 from malaprop.core.victim import Fields, Victim
-from malaprop.features.defending.certifiable import Certifiable
 from malaprop.features.defending.certified_record import Certificate, Challenge, TopCurve
 from malaprop.features.defending.certify import Certifier
 from malaprop.features.defending.safer import Swaps
 from malaprop.features.defending.smooth import Noise, cut_text
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certifiable:
+    """The synonyms that SAFER's certificate allows for a word."""
+
+    noise: Swaps
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        yield from ()  # makes this a generator, as the protocol wants, though it asks nothing
+        known, table, strings = self.noise.known.synonyms, trial.origin.table, trial.origin.strings
+        return [
+            remembered(table, ("certifiable", self, w), w, lambda w=w: known.get(w.lower(), ()))  # type: ignore[misc]
+            for w in (strings[s] for s in slots.tolist())
+        ]
+
+
+def within(noise: Noise, attack: Attack) -> Attack:
+    """Return an attack within the certificate: on any words by SAFER's synonyms, else `attack` on one word."""
+    if isinstance(noise, Swaps):
+        return Attack(name="synonyms", candidates=Certifiable(noise=noise), search=Greedy(rank=LeaveOneOut()))
+    return replace(attack, name=f"{attack.name}-one-word", constraints=(*attack.constraints, MaxWords(count=1)))
+
 
 _BLOCK = 64  # changed texts in one vote
 _KNOWN = 5000  # the most common words of the texts, from which new words are drawn

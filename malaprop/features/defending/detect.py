@@ -15,8 +15,14 @@ from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED, Victim, find_rejected
 from malaprop.features.defending.detection import DETECTORS
-from malaprop.features.defending.detection.detector import CARD, Detector, parse_method, read_detector
-from malaprop.features.defending.detection.kept import find_kept, list_kept
+from malaprop.features.defending.detection.detector import (
+    CARD,
+    Detector,
+    find_kept,
+    list_kept,
+    parse_method,
+    read_detector,
+)
 from malaprop.features.defending.detection.suspicion import Answered, ask
 from malaprop.frame.runs.defended import Counters
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.victim import Fields, Victim
     from malaprop.data.base import Dataset
-    from malaprop.features.defending.detection.detector import Detector, DetectorCard
-    from malaprop.features.defending.detection.parts import FitTexts
+    from malaprop.features.defending.detection.detector import Detector, DetectorCard, FitTexts
     from malaprop.features.defending.detection_record import DetectedRun, DetectionRecord
     from malaprop.frame.records.outcome import Outcome
     from malaprop.frame.records.trained import TrainedModel, TrainedRecord
@@ -194,8 +193,7 @@ class DetectFit:
         yield len(cut_held_out(self._describe(victim, data), texts).right) > 0
 
     def fit(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.features.defending.detection.detector import CARD, fit_detector
-        from malaprop.features.defending.detection.kept import place_kept
+        from malaprop.features.defending.detection.detector import CARD, fit_detector, place_kept
         from malaprop.frame.study.training_tasks import make_in_folder
 
         def make(folder: Path) -> DetectorCard:
@@ -274,7 +272,7 @@ def _describe_left(model: TrainedModel) -> str:
 
 def _collect(victim: Victim, inputs: Inputs) -> FitTexts:
     """Return the texts to fit a detector on: those that the victim answers rightly, and their adversarial examples."""
-    from malaprop.features.defending.detection.parts import FitTexts
+    from malaprop.features.defending.detection.detector import FitTexts
 
     data = inputs["data"]
     return FitTexts(

@@ -94,7 +94,7 @@ class DefenceCost:
 
 def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
     """Yield the tests of a defence."""
-    from malaprop.features.defending.certifiable import within
+    from malaprop.features.defending.challenge import within
     from malaprop.frame.tasks.outputs import JsonFile, RunFolder
 
     noise, first = find_noise(test, name), test.attack.name
@@ -213,7 +213,7 @@ def run_adaptive_attack_column(
     attack: Attack, draws: int, test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """Attack knowing the defence: scores are means over some draws, and a success must fool most of the fresh ones."""
-    from malaprop.features.defending.adaptive import Adaptive
+    from malaprop.features.defending.evasion import Adaptive
 
     def make() -> Adaptive:
         return Adaptive(defended=_open_vote(test, name, context, inputs), draws=draws, fresh=test.fresh)
@@ -277,8 +277,8 @@ def certify(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs
 
 def hold_against(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[HeldCertificates]:
     """Summarise certificates, and compare every attacked text with the certificate of its original."""
-    from malaprop.features.defending.certifiable import within
     from malaprop.features.defending.certify import add_certificates, describe_certificates
+    from malaprop.features.defending.challenge import within
     from malaprop.features.defending.evaluation_figures import add_outcomes, check
 
     victim, noise, certifier = _open_vote(test, name, context, inputs), find_noise(test, name), test.certifier

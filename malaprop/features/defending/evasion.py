@@ -1,8 +1,12 @@
-"""Attacks that evade a service which remembers queries (`stateful`), as victims for any search.
+"""Attacks that know a defence: one averages over its randomness, others evade a service that remembers queries.
 
-Any recipe searches. Its queries go elsewhere, and only the text that it would end with goes to the
-service: a success that the service does not confirm is corrected, and the search goes on. The service sees every text
-that reaches it, the original first.
+Against randomised defences (`Adaptive`), scores are means over several draws, so that the luck of one draw cannot
+mislead the search (expectation over transformation, Athalye et al. 2018). A success must hold on fresh draws, which the
+search has never seen: the label that wins most of them must be wrong.
+
+Against a service that remembers queries, any recipe searches. Its queries go elsewhere, and only its last text goes to
+the service: a success that the service does not confirm is corrected, and the search goes on. The service sees every
+text that reaches it, the original first.
 """
 
 from __future__ import annotations
@@ -18,14 +22,66 @@ from malaprop.core.ask import Ask, Steps, relay
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
-from malaprop.core.score import Floats, winner
+from malaprop.core.score import Floats, winner, winners
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Guess, Variants
-from malaprop.core.victim import ANSWERS, Victim, Wrapper, find_rejected
+from malaprop.core.victim import ANSWERS, Fields, Victim, Wrapper, find_rejected, in_fields
 from malaprop.features.defending.stateful import AttackSession, Stateful
 from malaprop.frame.runs.defended import Defended
 from malaprop.models.victims.ensemble import log_probabilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Adaptive(Wrapper):
+    """A defended victim whose scores are means over `draws` draws, and whose `predict` is the vote of `fresh` others.
+
+    The deployed defence answers with draw 0, which is in neither set.
+    """
+
+    defended: Defended
+    draws: int = 4
+    fresh: int = 9
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False  # the numbers of the draws are fixed
+
+    def __post_init__(self) -> None:
+        if self.draws < 1 or self.fresh < 1:
+            raise SettingError(f"an adaptive attack needs draws and fresh draws, got {self.draws} and {self.fresh}")
+
+    @property
+    def name(self) -> str:
+        return f"adaptive:{self.defended.name}"
+
+    @property
+    def inside(self) -> Defended:
+        return self.defended
+
+    @property
+    def fingerprint(self) -> str:
+        inner = self.defended.fingerprint
+        return f"{inner}-{self.draws}-{self.fresh}" if inner else ""
+
+    @property
+    def rounding(self) -> float:
+        """Return a rounding above 0, by which a success that fresh draws refute is no error and the search goes on."""
+        return max(1e-3, self.defended.rounding)
+
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        texts = [text.values() for text in pool.texts(wanted)]
+        return np.asarray(self.defended.draws(texts, range(1, self.draws + 1)).mean(0), np.float32)
+
+    def finish(self, begun: Floats) -> Floats:
+        return begun
+
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        """Return [text, label] the share of the fresh draws that each label wins."""
+        if not texts:
+            return np.empty((0, self.labels or 0), np.float32)
+        found = self.defended.draws(in_fields(texts), range(self.draws + 1, self.draws + self.fresh + 1), exact=True)
+        votes = np.eye(found.shape[2], dtype=np.float32)[[winners(one) for one in found]]
+        return np.asarray(votes.mean(0), np.float32)
+
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, word_pattern
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
+from malaprop.features.defending.smooth import Vote, check_vote, poll
 from malaprop.features.defending.spellcheck import Doubt
-from malaprop.features.defending.votes import Vote, check_vote, poll
 from malaprop.frame.runs.defended import Counters, cut_up
 
 By = Literal["spell", "mlm"]

@@ -14,9 +14,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields
-from malaprop.features.defending.noisy import NoisyTraining
-from malaprop.features.defending.smooth import CopiesVote
-from malaprop.features.defending.votes import Vote
+from malaprop.features.defending.smooth import CopiesVote, NoisyTraining, Vote
 from malaprop.training.splits import Splits
 from malaprop.zoo.train import TrainingJob
 from malaprop.zoo.training import Hooks

@@ -1,21 +1,70 @@
-"""Smoothing: noisy copies of a text vote on its label. The defences of this kind differ in the noise alone."""
+"""Smoothing: noisy copies of a text vote on its label, and training on noisy copies. Defences differ in the noise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol, get_args
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
-from malaprop.core.score import Floats
+from malaprop.core.score import Floats, winners
 from malaprop.core.seeds import generator
-from malaprop.core.text import Text, Words
+from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
-from malaprop.features.defending.votes import Vote, check_samples, check_vote, poll
 from malaprop.frame.runs.defended import Counters
+from malaprop.models.padded_rows import Ragged
+from malaprop.models.tokens.vocab import UNKNOWN
+from malaprop.models.victims.ensemble import log_probabilities, log_softmax
+from malaprop.training.splits import Splits
+from malaprop.zoo.finetune import FineTuning
+from malaprop.zoo.train import TrainingJob
+from malaprop.zoo.training import Batch, Hooks, Rows
+
+Vote = Literal["majority", "logits", "probabilities"]
+MOST = 4096  # samples of a text: beyond it a single text may not fit in memory
+
+
+def check_samples(samples: int, what: str) -> None:
+    if not isinstance(samples, int) or not 2 <= samples <= MOST:
+        hint = "one sample is no vote" if samples == 1 else f"more than {MOST} do not fit in memory side by side"
+        if not isinstance(samples, int) or samples < 1:
+            hint = "there is nothing to vote over"
+        raise SettingError(f"{what} must be from 2 to {MOST}, got {samples!r}: {hint}")
+
+
+def check_vote(vote: str, what: str) -> None:
+    if vote not in get_args(Vote):
+        raise SettingError(f"{what} must be majority, logits or probabilities, got {vote!r}")
+
+
+def add_own(scores: Floats, of: Ints, own: Floats) -> tuple[Floats, Ints]:
+    """Append the answers for the texts themselves to those for the samples, so that the texts vote too."""
+    return np.concatenate([scores, own]).astype(np.float32), np.concatenate([of, np.arange(len(own))])
+
+
+def poll(scores: Floats, of: Ints, texts: int, vote: Vote) -> Floats:
+    """Combine the scores of samples into scores [text, label]; `of` has the text of each row, and every text occurs.
+
+    majority: the share of the samples that each label wins. logits: the softmax of the mean of the logits;
+    log-probabilities do as well, for the softmax ignores a constant. probabilities: their mean.
+    """
+    votes: NDArray[np.float64]
+    if vote == "majority":
+        votes = np.eye(scores.shape[1])[winners(scores)]
+    else:
+        votes = log_probabilities(scores)
+        votes = votes if vote == "logits" else np.exp(votes)
+    total = np.zeros((texts, scores.shape[1]))
+    np.add.at(total, of, votes)
+    mean = total / np.maximum(np.bincount(of, minlength=texts), 1)[:, None]
+    return np.asarray(np.exp(log_softmax(mean)) if vote == "logits" else mean, np.float32)
 
 
 class Noise(Protocol):
@@ -120,3 +169,46 @@ def answer_copies(victim: Victim, copies: Sequence[Variants], *, exact: bool) ->
 def cut_text(fields: Fields, table: Words) -> Text:
     """Tokenize finished strings again, so that a text has the same slots whatever edits made it."""
     return Text.of({str(number): value for number, value in enumerate(fields)}, table)
+
+
+_COPIES, _JUDGED = 5, 5000  # held-out copies that judge an epoch: of each text, and about how many in all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoisyTraining:
+    """A batch hook that replaces each text by a noisy copy; held-out texts are noisy too."""
+
+    job: TrainingJob
+    data: Splits
+    noise: Noise
+
+    @property
+    def hooks(self) -> Hooks:
+        return Hooks(batch=self, held_out=self.copy_held_out)
+
+    def __call__(self, batch: Batch) -> Batch:
+        rng = generator(int(torch.randint(1 << 62, ())))  # torch draws from the step's own seed here
+        texts = [tuple(self.data.train[row].fields.values()) for row in batch.rows.tolist()]
+        rows = self.job.rows([self._copy(text, rng) for text in texts])
+        sizes = Ragged.of(rows).size
+        ids = np.full((len(rows), max(1, int(sizes.max()))), self.job.parts[0].pad)
+        for line, row in zip(ids, rows, strict=True):
+            line[: len(row)] = row
+        device = batch.ids.device
+        return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device), batch.labels, batch.rows)
+
+    def copy_held_out(self, rows: Rows) -> Rows:
+        """Return noisy copies of the held-out texts, the same ones after every epoch."""
+        texts = self.data.held_out
+        times = max(1, min(_COPIES, _JUDGED // max(1, len(texts))))
+        rng = generator(0, "held out")
+        copies = [self._copy(tuple(text.fields.values()), rng) for text in texts for _ in range(times)]
+        return Rows(self.job.rows(copies), [label for label in rows.labels for _ in range(times)], rows.pad)
+
+    def _copy(self, fields: Fields, rng: np.random.Generator) -> Fields:
+        return self.noise.draw(cut_text(fields, Words()), 1, unknown_word(self.job), rng)[0].pick(0).values()
+
+
+def unknown_word(job: TrainingJob) -> str:
+    """Return the word that the trained victim will read as unknown."""
+    return str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else UNKNOWN

@@ -4,7 +4,7 @@
 - `importance.py` (`mp.explain`) computes the importance of words and of their substitutes; `heat.py` draws it as
   coloured text, HTML page and SVG figure.
 - `attention.py` compares attention and states before and after a change; `variation.py` has the measures (R_e).
-- `record.py` and `report.py` keep and show attention studies; `malaprop.papers.attentive` runs them.
+- `record.py` keeps and shows attention studies; `malaprop.papers.attentive` runs them.
 """
 
 from malaprop.frame.rooms import Command, Room
@@ -19,7 +19,7 @@ ROOM = Room(
     records={
         "attention": {
             "record": ".record:AttentionRecord",
-            "section": ".report:SECTION",
+            "section": ".record:SECTION",
             "about": "an attention study",
             "again": "run malaprop study again",
         },

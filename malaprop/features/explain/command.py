@@ -179,14 +179,14 @@ def _compare_texts(victim: Victim, asked: ExplainCommand, attack: Any, label: in
 
 
 def _print_examples(examples: list[AttentionExample]) -> None:
-    from malaprop.features.explain.report import print_example
+    from malaprop.features.explain.record import print_example
 
     for example in examples:
         print_example(example)
 
 
 def _write_examples(examples: list[AttentionExample], out: Path, quiet: bool) -> None:
-    from malaprop.features.explain.report import write_examples
+    from malaprop.features.explain.record import write_examples
 
     if examples:
         o.say(f"attention and states: {write_examples(examples, out)}", quiet)

@@ -2,15 +2,15 @@
 
 - Hardening: `study.py` (`malaprop harden`). `self_training_options.py` and `self_training.py` add texts that a teacher
   labels; `trainer_callback.py` brings adversarial examples to the Trainer of transformers.
-- Methods on word vectors: `miyato.py`, `smooth_training.py` (FreeLB, SMART, flooding), `synonym_hull.py` (ASCC, DNE)
-  and `informed.py` (InfoBERT, DSRM); `perturbed.py` computes a model's answers for perturbed vectors.
+- Methods on word vectors: `perturbed.py` (Miyato, FreeLB, SMART, flooding), `synonym_hull.py` (ASCC, DNE) and
+  `informed.py` (InfoBERT, DSRM).
 - Methods on texts: `key_star.py` (random characters), `word_swaps.py` and `reject.py` (swaps by gradient),
-  `attacked.py` (any recipe, A2T). `attack_processes.py` attacks in several processes, `added_rows.py` appends rows to a
-  batch, `character_batches.py` and `model_in_training.py` give gradients of characters and of words.
-- Choosing a method: `auto.py` (`malaprop harden auto`), `auto_report.py`. `auto_budget.py` keeps to the time budget,
-  `auto_trials.py` runs the trials, `epoch_time.py` times trainings.
-- Choosing settings: `tune_study.py` (`malaprop tune`), `tuning_record.py`, `tuning_report.py`. `search_space.py` has
-  the spaces, `tune.py` the search.
+  `attacked.py` (any recipe, A2T). `attack_processes.py` attacks in several processes, `model_in_training.py`
+  ranks words by gradients and appends rows to a batch, `character_batches.py` gives gradients of characters.
+- Choosing a method: `auto.py` (`malaprop harden auto`), `auto_report.py`. `auto_budget.py` times trainings and
+  keeps to the time budget, `auto_trials.py` runs the trials.
+- Choosing settings: `tune_study.py` (`malaprop tune`), `tuning_record.py`. `tune.py` has the spaces and the
+  search.
 - Copies of a dataset: `augment_command.py` (`malaprop augment`) and `augment.py`.
 """
 
@@ -28,7 +28,7 @@ ROOM = Room(
     records={
         "tuning": {
             "record": ".tuning_record:TuningRecord",
-            "section": ".tuning_report:SECTION",
+            "section": ".tuning_record:SECTION",
             "about": "malaprop tune",
             "again": "give another --out",
         },
@@ -40,15 +40,15 @@ ROOM = Room(
         },
     },
     methods={
-        "miyato": ".miyato:Miyato",
+        "miyato": ".perturbed:Miyato",
         "blackbox": ".key_star:KeyStar",
         "a2t": ".attacked:train_a2t",
         "augment": ".attacked:AttackTraining",
         "swaps": ".word_swaps:WordSwapTraining",
         "reject": ".reject:RejectTraining",
-        "freelb": ".smooth_training:FreeLb",
-        "smart": ".smooth_training:Smart",
-        "flooding": ".smooth_training:Flooding",
+        "freelb": ".perturbed:FreeLb",
+        "smart": ".perturbed:Smart",
+        "flooding": ".perturbed:Flooding",
         "ascc": ".synonym_hull:Ascc",
         "dne": ".synonym_hull:Dne",
         "infobert": ".informed:InfoBert",

@@ -15,8 +15,8 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
 from malaprop.core.victim import Victim, Wrapper
-from malaprop.features.hardening.added_rows import AddedRows, add_rows
 from malaprop.features.hardening.attack_processes import NAME, AttackProcesses, TransformerInTraining, attack_texts
+from malaprop.features.hardening.model_in_training import AddedRows, add_rows
 from malaprop.models.gradients.tokens import pad_rows
 from malaprop.models.padded_rows import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN

@@ -328,8 +328,7 @@ class AutoHarden:
 
     def time_training(self, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Time an epoch of each training. Refuse a budget too small to train the plain model."""
-        from malaprop.features.hardening.auto_budget import TrainingPace, time_methods
-        from malaprop.features.hardening.epoch_time import time_epoch
+        from malaprop.features.hardening.auto_budget import TrainingPace, time_epoch, time_methods
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.frame.tasks.outputs import read_json, value_file
 

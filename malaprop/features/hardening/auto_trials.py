@@ -334,8 +334,8 @@ class HardenTrials:
     ) -> AttackFindings:
         """Attack a method; return its outcomes with the plain model's. `victim` is None for the plain model itself."""
         from malaprop.core.victim import find_rejected
-        from malaprop.features.defending.adaptive import Adaptive
         from malaprop.features.defending.evaluation_figures import AttackFindings
+        from malaprop.features.defending.evasion import Adaptive
         from malaprop.frame.runs.defended import Defended
         from malaprop.frame.runs.pregenerated import from_outcomes
         from malaprop.frame.runs.wrap import draws_at_random

@@ -88,7 +88,7 @@ class Tune:
         return " ".join([self.model, *given]) if self.defence == "fact" else ""
 
     def check(self) -> None:
-        from malaprop.features.hardening.search_space import SPACES
+        from malaprop.features.hardening.tune import SPACES
 
         if self.defence not in SPACES:
             raise unknown("defence that can be tuned", self.defence, SPACES)

@@ -20,8 +20,7 @@ from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.features.hardening.added_rows import AddedRows, append_rows
-from malaprop.features.hardening.model_in_training import rank_by_model_in_training
+from malaprop.features.hardening.model_in_training import AddedRows, append_rows, rank_by_model_in_training
 from malaprop.models.gradients import log_odds
 from malaprop.models.gradients.tokens import CutVariants, TokenGradients, pad_rows
 from malaprop.training.splits import Splits

@@ -223,7 +223,7 @@ class AttentionStudy:
 
     def view(self, record: AttentionRecord) -> View:
         from malaprop.features.explain.attention import summarize_change
-        from malaprop.features.explain.report import figure_files
+        from malaprop.features.explain.record import figure_files
 
         found = summarize_change(record)
         figures = figure_files(record.sights, record.bounds)

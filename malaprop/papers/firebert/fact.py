@@ -10,8 +10,7 @@ import torch
 
 from malaprop.core.errors import CapabilityError
 from malaprop.core.text import Text
-from malaprop.features.hardening.added_rows import append_rows
-from malaprop.features.hardening.model_in_training import RankerInTraining, rank_by_model_in_training
+from malaprop.features.hardening.model_in_training import RankerInTraining, append_rows, rank_by_model_in_training
 from malaprop.frame.runs.defended import Counters, cut_up
 from malaprop.papers.firebert.important import Side
 from malaprop.papers.firebert.switch import Switch, SwitchChoice

@@ -21,7 +21,7 @@ from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.victim import Victim
-from malaprop.features.defending.votes import Vote, add_own, check_samples, check_vote, poll
+from malaprop.features.defending.smooth import Vote, add_own, check_samples, check_vote, poll
 from malaprop.frame.runs.defended import Counters
 from malaprop.models.gradients.tokens import TokenGradients, pad_rows
 from malaprop.models.precision import full_precision

@@ -12,7 +12,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.features.defending.votes import Vote, add_own, check_samples, check_vote, poll
+from malaprop.features.defending.smooth import Vote, add_own, check_samples, check_vote, poll
 from malaprop.frame.runs.defended import Counters
 from malaprop.papers.firebert.switch import Switch, SwitchChoice
 

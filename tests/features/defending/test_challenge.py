@@ -23,9 +23,8 @@ from malaprop.features.defending.certify import Certifier, radius
 from malaprop.features.defending.challenge import challenge, draw_top, limit_words
 from malaprop.features.defending.randel import WordDrops
 from malaprop.features.defending.ranmask import Masks
-from malaprop.features.defending.safer import Swaps
+from malaprop.features.defending.safer import Sets, Swaps
 from malaprop.features.defending.smooth import answer_by_vote, cut_text
-from malaprop.features.defending.synonyms import Sets
 from malaprop.frame.records.outcome import Outcome, Side
 from malaprop.frame.runs.defended import Counters
 from malaprop.frame.runs.make_attack import make_attack

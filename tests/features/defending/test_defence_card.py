@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from malaprop.core.errors import RecordError
-from malaprop.features.defending import certified_report as certified
+from malaprop.features.defending import certified_record as certified
 from malaprop.features.defending.certified_record import Certificate, CertifiedRecord, read_certificates
 from malaprop.features.defending.evaluation_record import (
     Checked,

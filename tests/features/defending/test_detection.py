@@ -20,8 +20,8 @@ from malaprop.core.victim import REJECTED
 from malaprop.data.matching import agree
 from malaprop.features.defending.detect import Detect
 from malaprop.features.defending.detection import cloze, rde
-from malaprop.features.defending.detection.counts import count_words
 from malaprop.features.defending.detection.detector import Detector, DetectorCard, FitTexts, fit_detector, parse_method
+from malaprop.features.defending.detection.near import count_words
 from malaprop.features.defending.detection.rates import find_auc, find_threshold
 from malaprop.features.defending.detection.suspicion import Answered, Learnt, Lessons, ask
 from malaprop.features.defending.detection.trees import apply_trees, fit_trees

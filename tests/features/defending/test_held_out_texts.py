@@ -8,8 +8,7 @@ import pytest
 import toy
 
 from malaprop.core.errors import SettingError
-from malaprop.features.defending.detection.detector import DetectorCard, fit_detector
-from malaprop.features.defending.detection.parts import FitTexts, cut_texts
+from malaprop.features.defending.detection.detector import DetectorCard, FitTexts, cut_texts, fit_detector
 from malaprop.frame.study.commands import find_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct

@@ -9,7 +9,7 @@ import toy
 
 from malaprop.core.errors import SettingError
 from malaprop.features.defending.detect import Detect
-from malaprop.features.defending.detection.kept import find_kept, mark_settings, place_kept
+from malaprop.features.defending.detection.detector import find_kept, mark_settings, place_kept
 from malaprop.frame.runs.victims import victim
 from malaprop.frame.runs.wrap import read_layer
 from malaprop.frame.study.commands import find_study

@@ -14,11 +14,16 @@ import toy
 import malaprop as mp
 from malaprop.cli.main import main
 from malaprop.core.errors import SettingError
-from malaprop.features.defending.detection.detector import DetectorCard, cut_held_out, fit_detector, read_detector
-from malaprop.features.defending.detection.parts import FitTexts, cut_texts
+from malaprop.features.defending.detection.detector import (
+    DetectorCard,
+    FitTexts,
+    cut_held_out,
+    cut_texts,
+    fit_detector,
+    read_detector,
+)
 from malaprop.features.defending.detection.rates import find_strictest
-from malaprop.features.defending.detection_record import DetectionRecord
-from malaprop.features.defending.detection_report import terminal
+from malaprop.features.defending.detection_record import DetectionRecord, terminal
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import cut_up
 from malaprop.frame.study.commands import find_study

@@ -9,9 +9,9 @@ import pytest
 import torch
 import toy
 
-from malaprop.features.defending.noisy import NoisyTraining
 from malaprop.features.defending.ranmask import MaskedTraining, Masks
 from malaprop.features.defending.safer import SwappedTraining
+from malaprop.features.defending.smooth import NoisyTraining
 from malaprop.models.tokens.vocab import UNK, Vocab
 from malaprop.zoo.training import Batch, Rows
 
@@ -69,7 +69,7 @@ def test_a_defence_says_what_it_did():
 
 
 def test_copies_with_synonyms(job, tiny_assets, monkeypatch):
-    from malaprop.features.defending.synonyms import open_sets
+    from malaprop.features.defending.safer import open_sets
 
     open_sets.cache_clear()
     data = SimpleNamespace(train=toy.examples(["good film"]))

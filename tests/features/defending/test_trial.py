@@ -15,7 +15,6 @@ from malaprop.core.errors import DataError, SettingError
 from malaprop.core.score import winners
 from malaprop.core.seeds import generator
 from malaprop.data.base import of
-from malaprop.features.defending.adaptive import Adaptive
 from malaprop.features.defending.certified_record import Certificate
 from malaprop.features.defending.certify import Certifier
 from malaprop.features.defending.defended_models import (
@@ -36,6 +35,7 @@ from malaprop.features.defending.evaluation_figures import (
     robust,
     verdict,
 )
+from malaprop.features.defending.evasion import Adaptive
 from malaprop.features.defending.ranmask import Masks
 from malaprop.frame.records.intervals import Gain
 from malaprop.frame.runs.defended import Defended

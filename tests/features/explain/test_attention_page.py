@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from sample_attention import study
 
-from malaprop.features.explain.report import (
+from malaprop.features.explain.record import (
     attention_figure,
     body,
     figure_files,

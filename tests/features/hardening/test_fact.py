@@ -13,7 +13,7 @@ import toy
 from malaprop.cli.main import main
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.example import number_rows
-from malaprop.features.hardening.added_rows import append_rows
+from malaprop.features.hardening.model_in_training import append_rows
 from malaprop.papers.firebert.fact import Fact
 from malaprop.training.card import read_card
 from malaprop.training.seeds import seeded

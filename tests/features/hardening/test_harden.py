@@ -110,7 +110,7 @@ def test_wrong_input_is_answered_in_one_line(type_in, reviews, words, line):
 
 
 def test_labels_of_one_class_and_a_budget_below_an_epoch_are_answered_in_one_line(type_in, reviews, monkeypatch):
-    from malaprop.features.hardening import epoch_time as epochtime
+    from malaprop.features.hardening import auto_budget as epochtime
 
     Path("one.csv").write_text(Path("rows.csv").read_text().replace(",1\n", ",0\n"))
     words = ("harden", "auto", "--model", "CNN-W-Random-1", "--device", "cpu", "--budget", "1m")

@@ -6,8 +6,7 @@ from char_batches import batch, network
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.features.hardening.miyato import Miyato
-from malaprop.features.hardening.perturbed import PerturbedReading
+from malaprop.features.hardening.perturbed import Miyato, PerturbedReading
 from malaprop.training.seeds import seeded
 from malaprop.zoo.blocks.lstm import WordLSTM
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from malaprop.features.hardening.miyato import Miyato
+from malaprop.features.hardening.perturbed import Miyato
 from malaprop.training.seeds import seeded
 from malaprop.zoo.finetune import TransformerClassifier
 from malaprop.zoo.training import Batch

@@ -13,8 +13,7 @@ from torch.nn import functional
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.features.hardening.attacked import AttackTraining, ModelInTraining, train_a2t
 from malaprop.features.hardening.informed import Dsrm, InfoBert
-from malaprop.features.hardening.perturbed import PerturbedReading
-from malaprop.features.hardening.smooth_training import Flooding, FreeLb, Smart
+from malaprop.features.hardening.perturbed import Flooding, FreeLb, PerturbedReading, Smart
 from malaprop.features.hardening.synonym_hull import Ascc, Dne, NearTokens
 from malaprop.features.hardening.word_swaps import WordSwapTraining
 from malaprop.frame.study.training_methods import DEFENCES, parse_defence

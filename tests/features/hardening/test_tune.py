@@ -12,8 +12,7 @@ import toy
 import malaprop as mp
 from malaprop.cli.main import main
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
-from malaprop.features.hardening.search_space import SPACES, RandomTrial, draw, narrow
-from malaprop.features.hardening.tune import SettingsSearch
+from malaprop.features.hardening.tune import SPACES, RandomTrial, SettingsSearch, draw, narrow
 from malaprop.features.hardening.tune_study import Tune
 from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningRecord, TuningTrial
 from malaprop.frame.records.summary import Rate

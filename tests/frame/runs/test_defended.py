@@ -19,7 +19,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.features.defending.purify import Purify
 from malaprop.features.defending.ranmask import RanMask
-from malaprop.features.defending.votes import poll
+from malaprop.features.defending.smooth import poll
 from malaprop.frame.runs.defended import Counters, Defended
 from malaprop.frame.runs.victims import WRAPPERS, behind
 from malaprop.frame.runs.victims import victim as open_victim

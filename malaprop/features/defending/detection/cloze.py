@@ -19,8 +19,17 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.features.defending.detection.counts import count_words, find_neighbours, ids_of, read_counts
-from malaprop.features.defending.detection.near import NearSwaps, NearTexts, average, count_logs, find_largest
+from malaprop.features.defending.detection.near import (
+    NearSwaps,
+    NearTexts,
+    average,
+    count_logs,
+    count_words,
+    find_largest,
+    find_neighbours,
+    ids_of,
+    read_counts,
+)
 from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, find_leads, need_sklearn
 from malaprop.features.defending.detection.trees import apply_trees, fit_trees, learn_trees
 

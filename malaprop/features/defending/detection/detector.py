@@ -1,28 +1,121 @@
-"""A fitted detector: its method, what that has learnt, and a threshold; how it is fitted, written and read."""
+"""A fitted detector: its method, what that has learnt, and a threshold; how it is fitted, written, read and cached."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from malaprop.assets.folders import cache_root
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import call
 from malaprop.core.text import Text
-from malaprop.core.victim import Victim
+from malaprop.core.victim import Fields, Victim
 from malaprop.features.defending.detection import DETECTORS
-from malaprop.features.defending.detection.parts import LEAST, FitParts, FitTexts, cut_texts
 from malaprop.features.defending.detection.rates import count_wanted, find_auc, find_strictest, find_threshold
 from malaprop.features.defending.detection.suspicion import DetectionMethod, Learnt, Lessons, Numbers
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.defended import cut_up
 from malaprop.frame.runs.wrap import read_settings
+
+LEAST = 20  # the fewest texts that a threshold is fixed on
+_LEARNS = 0.75  # share of the texts that a detector learns from
+Kind = tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitTexts:
+    """The texts for fitting a detector: clean ones, adversarial ones made from them, and all of the data."""
+
+    clean: Mapping[str, Fields]  # by the id of the example
+    attacked: Sequence[tuple[str, Fields]]  # each with the id of its original
+    corpus: Sequence[Fields]
+    tried: Sequence[Collection[str]] = ()  # for each attack the ids of all examples that it was tried on
+    asked: Sequence[str] = ()  # ids of all examples of the data, also of those that the victim answers wrongly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitParts:
+    """The ids of the clean texts to learn from and of those held out, and the texts in which words are counted.
+
+    `right` are the held-out texts that are among the data, `wrong` as large a share of the data's texts that the victim
+    answers wrongly (nothing is learnt from those). The victim's accuracy is measured on both together.
+    """
+
+    learns: Sequence[str]
+    held: Sequence[str]
+    corpus: Sequence[Fields]
+    right: Sequence[str]
+    wrong: Sequence[str]
+
+
+def cut_texts(texts: FitTexts, *, counts: bool) -> FitParts:
+    """Split the texts, in their order, into both parts; with `counts`, words are counted in texts of neither part."""
+    order, corpus = _set_apart(texts) if counts else (list(texts.clean), texts.corpus)
+    learns, asked = _choose(texts, order), texts.asked or list(texts.clean)
+    held, own = [id for id in order if id not in learns], set(asked)
+    wrong = [id for id in asked if id not in texts.clean][:: 1 if len(order) == len(texts.clean) else 2]
+    return FitParts(
+        learns=[id for id in order if id in learns], held=held, corpus=corpus,
+        right=[id for id in held if id in own], wrong=wrong[round(_LEARNS * len(wrong)) :],
+    )  # fmt: skip
+
+
+def _set_apart(texts: FitTexts) -> tuple[list[str], Sequence[Fields]]:
+    """Return the ids of the examples to fit a detector on, and other texts to count words in.
+
+    A text that was itself counted has no unseen word, so the words of later texts would look too rare. Where there are
+    few other texts, half of the examples are used for counting alone.
+    """
+    order, own = list(texts.clean), set(texts.clean.values())
+    rest = [fields for fields in texts.corpus if fields not in own]
+    if 2 * len(rest) >= len(order):
+        return order, rest
+    if len(order) < 4 * LEAST:
+        return order, texts.corpus
+    return order[::2], [*rest, *(texts.clean[id] for id in order[1::2])]
+
+
+def _choose(texts: FitTexts, order: Sequence[str]) -> set[str]:
+    """Return the ids to learn from: the first three quarters of the attacked texts and of the others, run by run.
+
+    A run on fewer texts of the same seed has the first of them, so without this none of its texts would be held out.
+    Where one of the two parts has no text on which an attack succeeded, those texts are split by themselves too.
+    """
+    tried, broken = [set(ids) for ids in texts.tried], {id for id, _ in texts.attacked}
+
+    def tell(ids: Sequence[str]) -> Kind:
+        return tuple(not run.isdisjoint(ids) for run in tried)
+
+    learns, there = _take_first(texts.clean, order, tell), broken.intersection(order)
+    if there and (there <= learns or there.isdisjoint(learns)):
+        return _take_first(texts.clean, order, lambda ids: (not broken.isdisjoint(ids), *tell(ids)))
+    return learns
+
+
+def _take_first(clean: Mapping[str, Fields], order: Sequence[str], tell: Callable[[Sequence[str]], Kind]) -> set[str]:
+    """Return the ids of the first three quarters of each kind of text; the ids of equal texts stay together."""
+    same: dict[Fields, list[str]] = {}
+    for id in order:
+        same.setdefault(clean[id], []).append(id)
+    kinds: dict[Kind, list[list[str]]] = {}
+    for ids in same.values():
+        kinds.setdefault(tell(ids), []).append(ids)
+    taken, seen = set[str](), 0
+    for kind in sorted(kinds, reverse=True):
+        many = round(_LEARNS * (seen + len(kinds[kind]))) - round(_LEARNS * seen)
+        taken.update(id for ids in kinds[kind][:many] for id in ids)
+        seen += len(kinds[kind])
+    return taken
+
 
 CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 3  # older ones misread some of the texts that they learnt from
@@ -216,3 +309,64 @@ def _read(folder: Path, changed: int) -> Detector:
         raise SettingError(f"{folder} was written by an older version of malaprop; fit it again: malaprop detect fit")
     state = blake2b(whole + stored, digest_size=8).hexdigest()
     return Detector(card=card, suspicion=parse_method(card.method), learnt=learnt, state=state)
+
+
+def place_kept(method: str, victim: Victim) -> Path:
+    """Return the cache folder of a detector, named by its method, settings other than defaults, and victim."""
+    marks = (_take_name(method), mark_settings(method), _mark_victim(victim))
+    return cache_root() / "detectors" / "-".join(filter(None, marks))
+
+
+def find_kept(method: str, victim: Victim) -> Path | None:
+    """Return the folder of the cached detector with these settings; None where there is none.
+
+    Before settings had folders of their own, the last detector of a method lay in that of the default ones.
+    """
+    places = (place_kept(method, victim), place_kept(_take_name(method), victim))
+    return next((place for place in places if _holds(place, method)), None)
+
+
+def list_kept(method: str, victim: Victim) -> list[str]:
+    """List the cached detectors of this method for a victim, with their settings as they were typed."""
+    places = (cache_root() / "detectors").glob(f"{_take_name(method)}-*{_mark_victim(victim)}")
+    found = (_read_method(place) for place in sorted(places))
+    return [one for one in found if one and _take_name(one) == _take_name(method)]
+
+
+def mark_settings(method: str) -> str:
+    """Return a digest of a method's settings, the same however they are typed; empty for the defaults."""
+    name, *typed = method.split(":")
+    usual = {key: _unify(one.default) for key, one in signature(DETECTORS[name.strip()]).parameters.items()}
+    given = {key: _unify(value) for key, value in read_settings(name, typed).items()}
+    own = sorted((key, repr(value)) for key, value in given.items() if key not in usual or usual[key] != value)
+    return blake2b(repr(own).encode(), digest_size=6).hexdigest() if own else ""
+
+
+def _unify(value: Any) -> Any:
+    """Return a number as a float, so that 50 equals 50.0; anything else as it is."""
+    return float(value) if isinstance(value, (int, float)) else value
+
+
+def _take_name(method: str) -> str:
+    return method.partition(":")[0].strip()
+
+
+def _mark_victim(victim: Victim) -> str:
+    """Return the fingerprint of a victim, or a digest of its name where it has none."""
+    return victim.fingerprint or blake2b(victim.name.encode(), digest_size=8).hexdigest()
+
+
+def _holds(folder: Path, method: str) -> bool:
+    """Return whether a folder has a detector with these settings; a damaged one counts, and reading it raises."""
+    if not (folder / CARD).is_file():
+        return False
+    said = _read_method(folder)
+    return not said or mark_settings(said) == mark_settings(method)
+
+
+def _read_method(folder: Path) -> str:
+    """Return the method of a detector as it was typed; empty where its card cannot be read."""
+    try:
+        return str(json.loads((folder / CARD).read_text(encoding="utf-8"))["method"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

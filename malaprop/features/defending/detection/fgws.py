@@ -14,7 +14,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.features.defending.detection.counts import count_words, find_neighbours, ids_of, read_counts
+from malaprop.features.defending.detection.near import count_words, find_neighbours, ids_of, read_counts
 from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask
 
 _SHARES = tuple(range(10, 100, 5))  # percentiles of word frequencies that are tried as the border of rare words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,12 +14,39 @@ import numpy as np
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
-from malaprop.core.text import Ints, Text
+from malaprop.core.text import Ints, Text, Words, word_pattern
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Victim
-from malaprop.features.defending.detection.counts import count_words, find_neighbours, ids_of, read_counts
+from malaprop.core.victim import Fields, Victim
 from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, find_leads, need_sklearn
 from malaprop.features.defending.detection.trees import apply_trees, learn_trees
+
+
+def count_words(corpus: Sequence[Fields]) -> Learnt:
+    """Count the lower-cased words of these texts."""
+    pattern = word_pattern()
+    counts = Counter(word.lower() for fields in corpus for value in fields for word in pattern.findall(value))
+    words = sorted(counts)
+    return Learnt({"counts": np.asarray([counts[word] for word in words], np.int64)}, {"words": words})
+
+
+@lru_cache(maxsize=8)
+def read_counts(learnt: Learnt) -> Mapping[str, int]:
+    return dict(zip(learnt.words["words"], learnt.arrays["counts"].tolist(), strict=True))
+
+
+def ids_of(table: Words, words: Sequence[str]) -> Ints:
+    return table.ids(words) if words else np.empty(0, np.int64)
+
+
+@lru_cache(maxsize=1 << 16)
+def find_neighbours(word: str, nearest: int) -> tuple[str, ...]:
+    """Return words that may replace another: its WordNet synonyms and its nearest counter-fitted neighbours."""
+    from malaprop.assets.vectors import open_neighbours
+    from malaprop.assets.wordnet import open_wordnet
+
+    near = open_neighbours("counter-fitted").of(word)[0][:nearest] if nearest else ()
+    return tuple(dict.fromkeys((*open_wordnet().synonyms(word), *near)))
+
 
 _LEAST = 3  # letters of a word that is swapped
 _NEAREST = 8  # neighbours in counter-fitted space, besides the synonyms of WordNet

@@ -18,7 +18,7 @@ from malaprop.features.translation.attacks.goals import TranslatedSource, Transl
 from malaprop.features.translation.attacks.replacements import SourceReplacements
 from malaprop.features.translation.attacks.sweep import Case, Count, SweepEnding, SweptText, attack_source
 
-_ALL = 1_000  # replacements of a word at most
+_MOST = 1_000  # replacements of a word at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class GreedySource:
         for slot in (yield from self._order(origin, first, count)):
             if self.words is not None and len(now.text.changed(origin)) >= self.words:
                 break
-            words = self.replacements.of(origin.strings[slot], rng, _ALL)
+            words = self.replacements.of(origin.strings[slot], rng, _MOST)
             texts = [now.text.put(slot, word) for word in words]
             found = yield from self._translate(self._within(origin, texts), first, count)
             if not found:

@@ -21,7 +21,7 @@ from malaprop.features.translation.models.translator import Hint
 from malaprop.frame.records.outcome import Queries, Status
 from malaprop.models import bleu
 
-SLACK = 1e-3  # log-probabilities of a batch differ by about 1e-5 in float32
+_BATCH_SLACK = 1e-3  # log-probabilities of a batch differ by about 1e-5 in float32
 _VERIFIED = 5  # successes that the attack tries to confirm before it goes on
 
 
@@ -132,8 +132,8 @@ class WordSweep:
                 won, distance = verified
                 return SweepEnding("success", origin, won.text, output, won.seen.output, count.spent, "", distance)
             if found:
-                at = best(np.asarray([one.value for one in found], np.float32), SLACK)
-                held = found[at] if found[at].value > held.value + SLACK else held
+                at = best(np.asarray([one.value for one in found], np.float32), _BATCH_SLACK)
+                held = found[at] if found[at].value > held.value + _BATCH_SLACK else held
         return SweepEnding("failed", origin, held.text, output, held.seen.output, count.spent)
 
     def _weakest(self, held: SweptText, first: TranslatedSource, closed: Sequence[bool], count: Count) -> Steps[int]:
@@ -151,7 +151,7 @@ class WordSweep:
             outputs = yield Ask("translate", count.add(texts))
             shown = [TranslatedSource(t, out, first.reference) for t, out in zip(texts, outputs, strict=True)]
             values = np.asarray([self.goal.value(one, first) for one in shown], np.float32)
-        return slots[best(values, SLACK)]
+        return slots[best(values, _BATCH_SLACK)]
 
     def _try_replacements(
         self, held: SweptText, slot: int, first: TranslatedSource, rng: np.random.Generator, count: Count
@@ -169,7 +169,7 @@ class WordSweep:
             hint = Hint(held.seen.source, held.seen.output, lead.word, sources=tuple(count.add(texts)))
             (values,) = yield Ask("hint", [hint])
             values = lead.sign * values
-            order = ranked(values, slack=SLACK)[: 2 * self.tries].tolist()
+            order = ranked(values, slack=_BATCH_SLACK)[: 2 * self.tries].tolist()
             words, values = [words[i] for i in order], values[order]
         kept = (yield from self._drop_trivial(words, count))[: self.tries]
         texts = count.add(f"{head}{words[i]}{tail}" for i in kept)
