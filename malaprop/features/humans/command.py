@@ -60,7 +60,7 @@ def export(  # noqa: PLR0913 - users set them by name
 
       malaprop humans export runs/natural-compare --items 20 --raters 13 --out digits.db
     """
-    from malaprop.features.humans import crowd_export as crowd
+    from malaprop.features.humans import crowd as crowd
     from malaprop.features.humans.export import Design
     from malaprop.features.humans.export import export as work
     from malaprop.features.humans.study import RatingStudy
@@ -143,7 +143,7 @@ def import_(
 
       malaprop humans import study.db label-studio-export.json
     """
-    from malaprop.features.humans.incoming import import_answers
+    from malaprop.features.humans.crowd import import_answers
 
     brought = import_answers(study, answers)
     o.say(f"{brought.answers} answers by {brought.raters} raters are in {study}", quiet)
@@ -170,7 +170,7 @@ def score(
 
       malaprop humans score study.db --out runs/first && malaprop report runs/first
     """
-    from malaprop.features.humans.report import terminal
+    from malaprop.features.humans.record import terminal
     from malaprop.features.humans.score import score as work
     from malaprop.features.humans.study import RatingStudy
 

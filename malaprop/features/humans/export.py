@@ -10,11 +10,10 @@ from pathlib import Path
 
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
-from malaprop.features.humans.answer_writer import now
 from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn, assign, count_raters, draw, make_checks
 from malaprop.features.humans.questions import ASKED, NATURAL, Question, choose_questions
 from malaprop.features.humans.sources import Sources, gather
-from malaprop.features.humans.study import Facts, Rater, create
+from malaprop.features.humans.study import Facts, Rater, create, now
 from malaprop.frame.web import new_token
 
 

@@ -18,10 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from malaprop.core.errors import MalapropError, RecordError
-from malaprop.features.humans.answer_writer import AnswerWriter, GivenAnswer
-from malaprop.features.humans.presentation import show, to_shown, to_stored
+from malaprop.features.humans.items import show, to_shown, to_stored
 from malaprop.features.humans.score import progress
-from malaprop.features.humans.study import Rater, RatingStudy
+from malaprop.features.humans.study import AnswerWriter, GivenAnswer, Rater, RatingStudy
 from malaprop.frame.web import same_token, set_cookie
 from malaprop.frame.web.middleware import RateBuckets, client_of
 from malaprop.frame.web.serving import bind, serve

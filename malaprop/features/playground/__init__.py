@@ -1,10 +1,10 @@
 """The playground: type a text in the browser and watch a recipe attack it.
 
-- `command.py` (`malaprop serve`) loads the victims and serves the page; `app.py` has the page and its requests.
+- `command.py` (`malaprop serve`) loads the victims and serves the page; `app.py` has the page, its requests, and
+  the events of an attack.
 - `victims.py` holds the victims, recipes and examples of a playground; `victim_thread.py` runs each victim in a thread
   of its own, where the queries of all clients share batches.
-- `jobs.py` has the jobs of such a thread (scores, importance, attacks, attention); `attack_stream.py` sends the events
-  of an attack to the page.
+- `jobs.py` has the jobs of such a thread (scores, importance, attacks, attention).
 - `input_checks.py` checks requests; `error_messages.py` removes paths and addresses from errors.
 """
 

@@ -1,11 +1,14 @@
-"""The playground's web application: its page, and the requests of its script."""
+"""The playground's web application: its page, the requests of its script, and attacks as streams of events."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
@@ -14,15 +17,118 @@ from starlette.responses import Response, StreamingResponse
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError
+from malaprop.core.example import Example, content_id
 from malaprop.core.score import winner
-from malaprop.features.playground import attack_stream as tries
 from malaprop.features.playground.error_messages import BusyError, ShownError, describe_error
 from malaprop.features.playground.input_checks import EXPLAINED, WORDS, GivenText, cut, name_of, number_of, text_of
-from malaprop.features.playground.jobs import SHOWN, attention_of, importance_of, scores_of, substitutes_at, weights
+from malaprop.features.playground.jobs import (
+    SHOWN,
+    attack_on,
+    attention_of,
+    describe_ending,
+    importance_of,
+    record,
+    scores_of,
+    substitutes_at,
+    weights,
+)
 from malaprop.features.playground.victim_thread import VictimThread, VictimThreadJob
-from malaprop.features.playground.victims import FIRST, PlaygroundVictims
+from malaprop.features.playground.victims import FIRST, PlaygroundVictims, Recipe
 from malaprop.frame.web.middleware import client_of
 from malaprop.frame.web.site import SiteLimits, make_site
+
+AT_ONCE = 3  # attacks of one client
+PATIENCE = 0.25  # seconds between two checks whether the client is still connected
+
+
+class StreamTally:
+    """Counts the running attacks of each client and refuses more than `most`."""
+
+    def __init__(self, most: int = AT_ONCE) -> None:
+        self.most, self.going = most, Counter[str]()
+
+    @contextmanager
+    def one(self, client: str) -> Iterator[None]:
+        if self.going[client] >= self.most:
+            raise BusyError(f"you have {self.most} attacks running; stop one, or wait until one ends")
+        self.going[client] += 1
+        try:
+            yield
+        finally:
+            self.going[client] -= 1
+            if not self.going[client]:
+                del self.going[client]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackStream:
+    """The attack that a client requested; without a `label` each victim's own answer is attacked."""
+
+    text: GivenText
+    recipe: Recipe
+    label: int | None
+    seed: int
+
+
+def event(kind: str, values: dict[str, Any]) -> str:
+    """Return one server-sent event as text."""
+    return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=True, separators=(',', ':'))}\n\n"
+
+
+async def stream(
+    asked: AttackStream, threads: list[VictimThread], gone: Callable[[], Awaitable[bool]]
+) -> AsyncGenerator[str]:
+    """Yield the events of an attack until all victims are done; it stops when closed or when the client leaves."""
+    loop, events = asyncio.get_running_loop(), asyncio.Queue[str]()
+    jobs: list[VictimThreadJob[Any]] = []
+
+    def tell(kind: str, values: dict[str, Any]) -> None:
+        with suppress(RuntimeError):  # the server is closing
+            loop.call_soon_threadsafe(events.put_nowait, event(kind, values))
+
+    work = [asyncio.create_task(_one(asked, number, thread, jobs, tell)) for number, thread in enumerate(threads)]
+    try:
+        yield event("text", {"fields": cut(asked.text.fields), "recipe": asked.recipe.name})
+        while not (events.empty() and all(task.done() for task in work)):
+            try:
+                yield await asyncio.wait_for(events.get(), PATIENCE)
+            except TimeoutError:
+                if await gone():
+                    return
+                yield ": still at it\n\n"
+        yield event("done", {})
+    finally:
+        for job in jobs:
+            job.stop.set()
+        for task in work:
+            task.cancel()
+
+
+async def _one(
+    asked: AttackStream, number: int, thread: VictimThread, jobs: list[VictimThreadJob[Any]], tell: Callable[..., None]
+) -> None:
+    """Attack one victim and send its events; the last one is sent before this ends."""
+
+    def here(kind: str, values: dict[str, Any]) -> None:
+        tell(kind, {"victim": number, **values})
+
+    async def done(job: VictimThreadJob[Any]) -> Any:
+        jobs.append(job)
+        return await asyncio.wrap_future(job.future)
+
+    try:
+        first, _ = await done(thread.submit(scores_of(asked.text.fields)))
+        label = winner(first) if asked.label is None else asked.label
+        here("begin", {"label": label, "scores": first.tolist(), "prediction": winner(first)})
+        example = Example(content_id(asked.text.fields, label), asked.text.fields, label)
+        began = perf_counter()
+        ending, cost = await done(thread.submit(attack_on(thread, asked.recipe.attack, example, asked.seed, here)))
+        made = record(example, ending, cost, asked.seed, began)
+        here("end", describe_ending(made, victim=thread.name, recipe=asked.recipe.name))
+    except Exception as error:  # noqa: BLE001 - the page shows a plain message; the log has the rest
+        here("problem", {"words": describe_error(error, thread.name)})
+    await asyncio.sleep(0)  # lets the loop queue the events before this task counts as done
+
 
 T = TypeVar("T")
 SEEDS = 1_000_000
@@ -40,7 +146,7 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
     app, pages = make_site(
         "malaprop.features.playground", title="Malaprop playground", limits=limits or LIMITS, lifespan=open_room
     )
-    going = tries.StreamTally()
+    going = StreamTally()
 
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
@@ -55,13 +161,13 @@ def make_app(room: PlaygroundVictims, *, limits: SiteLimits | None = None) -> Fa
     @app.post("/api/attack")
     async def attack(request: Request) -> Response:
         sent = await _sent(request)
-        asked = tries.AttackStream(
+        asked = AttackStream(
             text_of(sent, room.fields),
             room.recipes[name_of(sent, "recipe", list(room.recipes))],
             None if sent.get("label") is None else number_of(sent, "label", 1_000),
             number_of(sent, "seed", SEEDS, 0),
         )
-        events = _counted(going, client_of(request.scope), tries.stream(asked, room.threads, request.is_disconnected))
+        events = _counted(going, client_of(request.scope), stream(asked, room.threads, request.is_disconnected))
         first = await anext(events)  # an attack that is refused raises here, before the response begins
         return StreamingResponse(
             _with(first, events), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
@@ -152,7 +258,7 @@ async def _done(request: Request, job: VictimThreadJob[T], thread: VictimThread)
     """Return the result of a job, which stops if the client leaves; a victim that fails is a 503."""
     waiting = asyncio.wrap_future(job.future)
     try:
-        while not (await asyncio.wait([waiting], timeout=tries.PATIENCE))[0]:
+        while not (await asyncio.wait([waiting], timeout=PATIENCE))[0]:
             if await request.is_disconnected():
                 raise HTTPException(408, "The client has left.")
         return waiting.result()[0]
@@ -162,7 +268,7 @@ async def _done(request: Request, job: VictimThreadJob[T], thread: VictimThread)
         job.stop.set()
 
 
-async def _counted(going: tries.StreamTally, client: str, events: AsyncGenerator[str]) -> AsyncGenerator[str]:
+async def _counted(going: StreamTally, client: str, events: AsyncGenerator[str]) -> AsyncGenerator[str]:
     async with aclosing(events):
         with going.one(client):
             async for one in events:

@@ -1,14 +1,14 @@
 """Translation models, attacks on them, and their record and report.
 
 - `study.py` has `malaprop translate attack`, `translate typos` and `translate probe`; `run.py` runs an attack over many
-  sentences side by side. `command.py` (`malaprop translate run`) translates and scores BLEU.
-- `summary.py` computes the record from runs; `record.py` and `report.py` keep and show it.
+  sentences side by side and computes the record. `command.py` (`malaprop translate run`) translates and scores BLEU.
+- `record.py` keeps and shows the figures.
 - Attacks, in the folder `attacks`: `goals.py` (what the output must become), `replacements.py` (for the words of a
-  source), `sweep.py` (GS-EC's sweep and natural typos) and `greedy.py` (word by word).
+  source), `sweep.py` (GS-EC's sweep, natural typos, and word by word).
 - Victims, in the folder `models`: `translator.py` is their interface, `victim.py` loads ours and wraps functions,
   `transformers_victim.py` wraps models of transformers. `guide.py` computes keyword probabilities for an attack.
-- Our own models, in the same folder: `network.py` (interface), `lstm.py`, `transformer.py`, `subwords.py`,
-  `decoding.py` (beam search), `train.py` and `fit.py` (training), `checkpoint.py` (folders). `model_kinds.py` makes
+- Our own models, in the same folder: `lstm.py`, `transformer.py`, `subwords.py`, `decoding.py`
+  (interface and beam search), `train.py` and `fit.py` (training), `checkpoint.py` (folders). `model_kinds.py` makes
   them known to `malaprop train`.
 """
 
@@ -27,7 +27,7 @@ ROOM = Room(
     records={
         "translation": {
             "record": ".record:TranslationRecord",
-            "section": ".report:SECTION",
+            "section": ".record:SECTION",
             "about": "attacks on translation",
             "again": "run malaprop translate again",
         },

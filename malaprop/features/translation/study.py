@@ -143,9 +143,8 @@ class Changes:
     ) -> tuple[Any, Any]:
         """Return the attack and its description for run.toml; raise on a keyword that the model cannot spell."""
         from malaprop.features.translation.attacks.goals import BleuDrop, KeywordAppears, NonOverlap
-        from malaprop.features.translation.attacks.greedy import GreedySource
         from malaprop.features.translation.attacks.replacements import REPLACEMENTS
-        from malaprop.features.translation.attacks.sweep import WordSweep
+        from malaprop.features.translation.attacks.sweep import GreedySource, WordSweep
 
         if goal.lead is not None and not translator.spells(goal.lead.word):
             raise SettingError(
@@ -183,7 +182,7 @@ class Changes:
 
     def look(self, run: str, target: Target, worker: WorkerContext, inputs: Inputs) -> Iterator[TranslationExamples]:
         from malaprop.features.translation.record import TranslationExamples
-        from malaprop.features.translation.summary import sights
+        from malaprop.features.translation.run import sights
 
         yield TranslationExamples(tuple(sights(run, target.load(worker, inputs["victim"]), inputs[run], self.maps)))
 
@@ -386,7 +385,7 @@ def check_settings(where: RunOptions, put: str) -> None:
 def gather_runs(root: Path, places: Mapping[str, str] | None = None, *, whole: bool = True) -> TranslationRecord:
     """Return the record of all runs below the folder, with the attention of a few successes of the runs at `places`."""
     from malaprop.features.translation.record import TranslationExamples
-    from malaprop.features.translation.summary import gather
+    from malaprop.features.translation.run import gather
     from malaprop.frame.records.run import Run
     from malaprop.frame.tasks.outputs import read_json, value_file
 

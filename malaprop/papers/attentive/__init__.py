@@ -9,7 +9,7 @@ replacements with near vectors. It follows how the change moves attention and st
 how far the scores of a self-attention layer move. Its translation experiments are in `malaprop.features.translation`.
 
 - One-word attacks: `oneword_study.py` (`malaprop study oneword`) runs them, `oneword.py` computes the figures and the
-  quality of texts, `oneword_record.py` keeps them, `oneword_report.py` shows them beside the paper's tables.
+  quality of texts, `oneword_record.py` keeps them and shows them beside the paper's tables.
 - Attention: `attention_study.py` (`malaprop study attention`); its record and report are those of
   `malaprop.features.explain`. `theorem.py` simulates Theorem 1 and evaluates its bound on trained models.
 - The recipes themselves are `malaprop.attacks.recipes`: random, list, asmin-gr, asmax-gr, asmin-ec, asmax-ec, gs-gr and
@@ -28,7 +28,7 @@ ROOM = Room(
     records={
         "oneword": {
             "record": ".oneword_record:OneWordRecord",
-            "section": ".oneword_report:SECTION",
+            "section": ".oneword_record:SECTION",
             "about": "a study of one-word attacks",
             "again": "run malaprop study again",
         },

@@ -13,7 +13,6 @@ import numpy as np
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError
 from malaprop.frame.records.outcome import Outcome
-from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.runs.services import shared
@@ -141,11 +140,6 @@ def common(answered: Mapping[str, Sequence[bool]], ids: Sequence[str], n: int) -
 
 def run_folder(root: Path, model: str, recipe: str) -> Path:
     return root / "runs" / model / recipe
-
-
-def is_done(folder: Path) -> bool:
-    """Return whether a run has all its outcomes."""
-    return folder.is_dir() and (folder / "run.toml").is_file() and len(read_outcomes(folder)) >= Run.read(folder).n
 
 
 def gather(

@@ -231,7 +231,7 @@ class OneWord:
         return gather(root, self.design, texts, kin=kin, lacking=lacking, quality=measure)
 
     def view(self, record: OneWordRecord) -> View:
-        from malaprop.papers.attentive.oneword_report import markdown
+        from malaprop.papers.attentive.oneword_record import markdown
 
         rates: dict[str, dict[str, Any]] = {model.name: {} for model in record.models}
         for cell in record.cells:

@@ -1,11 +1,16 @@
-"""The record of tested claims: our figures beside the paper's, and the verdict."""
+"""The record of tested claims (our figures beside the paper's, and the verdict), its page and its terminal table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from malaprop.frame.records.intervals import VERDICTS
 from malaprop.frame.records.kinds import Record
+from malaprop.frame.report.markup import Child, Markup, join, tag
+from malaprop.frame.report.section import Section
+from malaprop.frame.report.tables import grid, lines_of, markdown
 
 FILE = "claims.json"
 
@@ -43,3 +48,102 @@ class ClaimsRecord(Record):
         """Count the rows of each verdict that occurs."""
         found = [row.verdict for row in self.rows]
         return {verdict: found.count(verdict) for verdict in VERDICTS if verdict in found}
+
+
+TITLE = "What the papers claim, and what came out here"
+_COLUMNS = ("Row", "Claim", "Paper", "Here", "Says")
+
+
+def claims(found: Sequence[ClaimsRecord]) -> Markup:
+    """Return a card for each paper, then the meaning of the verdicts; nothing if there is no record."""
+    cards = [_paper(record, paper) for record in found for paper in _papers(record)]
+    return join(*cards, _legend()) if cards else Markup("")
+
+
+def headline(found: Sequence[ClaimsRecord]) -> Markup | None:
+    """Return the count of each verdict for the report's summary; None without a record."""
+    return join(" ".join(map(summary, found)))
+
+
+def page_text(record: ClaimsRecord) -> str:
+    """Return the tables as Markdown."""
+    return "\n".join([f"# {TITLE}", "", summary(record), "", *_tables(record)])
+
+
+def write_table(page: Path, record: ClaimsRecord) -> str:
+    """Return a Markdown page with the table between its two marks replaced; without marks it goes to the end."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else f"# {TITLE}\n"
+    begin, end = f"<!-- claims: {record.size} -->", f"<!-- end of claims: {record.size} -->"
+    before, mark, rest = text.partition(begin)
+    after = rest.partition(end)[2] if mark else ""
+    table = "\n".join(["", "", summary(record), "", *_tables(record), ""])
+    return f"{before if mark else before.rstrip() + chr(10) * 2}{begin}{table}{end}{after or chr(10)}"
+
+
+def _tables(record: ClaimsRecord) -> list[str]:
+    lines = []
+    for paper in _papers(record):
+        rows = [(*_cells(row), row.fails) for row in record.rows if row.paper == paper]
+        table = markdown((*_COLUMNS, "Fails if"), rows)
+        lines += [f"**{paper}**", "", *(line.replace("<", "&lt;") for line in table), ""]
+    if reasons := [f"- **{row.id}** {row.verdict}. {row.why}" for row in record.rows if row.why]:
+        lines += ["**What does not hold, and what the records show of the reason**", ""]
+        lines += [*(line.replace("<", "&lt;") for line in reasons), ""]
+    return lines
+
+
+def terminal(record: ClaimsRecord) -> str:
+    """Return the text for the terminal: a row for each claim."""
+    return f"{lines_of('', _COLUMNS, [_cells(row) for row in record.rows])}\n{summary(record)}"
+
+
+def list_text(record: ClaimsRecord) -> str:
+    """List the claims of each paper, and the commands that would be run for them."""
+    lines = []
+    for paper in _papers(record):
+        rows = [row for row in record.rows if row.paper == paper]
+        lines.append(paper)
+        for row in rows:
+            lines.append(f"  {row.id:4} {row.claim}; paper: {row.theirs}{'' if row.commands else f' ({row.ours})'}")
+            lines += [f"       fails if {row.fails}"] if row.fails else []
+        lines += [f"       {one}" for one in dict.fromkeys(command for row in rows for command in row.commands)]
+    return "\n".join(lines)
+
+
+def summary(record: ClaimsRecord) -> str:
+    """Return the count of each verdict in one sentence."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in record.counts.items())
+    return f"{len(record.rows)} claims at {record.size} size: {counts}."
+
+
+def _papers(record: ClaimsRecord) -> list[str]:
+    return list(dict.fromkeys(row.paper for row in record.rows))
+
+
+def _cells(row: ClaimRow) -> tuple[str, str, str, str, str]:
+    return row.id, row.claim, row.theirs, f"{row.ours} [{row.about}]" if row.about else row.ours, row.verdict
+
+
+def _paper(record: ClaimsRecord, paper: str) -> Markup:
+    rows = [row for row in record.rows if row.paper == paper]
+    box = grid(f"Claims of {paper}", _COLUMNS, [_line(row) for row in rows], "claims")
+    commands = list(dict.fromkeys(command for row in rows for command in row.commands))
+    shown = (
+        tag("details", tag("summary", "Commands"), tag("pre", "\n".join(commands), tabindex=0)) if commands else None
+    )
+    return tag("section", tag("h2", paper), box, shown, class_="card")
+
+
+def _line(row: ClaimRow) -> tuple[Child, ...]:
+    more = [tag("span", text, class_="small") for text in (row.about, row.why) if text]
+    here = join(row.ours, *more)
+    verdict = tag("span", row.verdict, class_=f"verdict is-{row.verdict.split()[0]}")
+    return row.id, tag("td", row.claim, class_="wide"), row.theirs, tag("td", here, class_="wide"), verdict
+
+
+def _legend() -> Markup:
+    rows = [tag("div", tag("dt", verdict), tag("dd", about)) for verdict, about in VERDICTS.items()]
+    return tag("section", tag("h2", "How to read this"), tag("dl", *rows, class_="notes"), class_="card")
+
+
+SECTION = Section(rank=0, title=TITLE, body=claims, terminal=terminal, headline=headline)

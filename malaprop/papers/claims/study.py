@@ -155,8 +155,7 @@ class Reproduce:
     def outline(self) -> View | None:
         """Return the list of claims and commands for --list; None without it."""
         from malaprop.papers.claims.claim import Reading
-        from malaprop.papers.claims.record import ClaimsRecord
-        from malaprop.papers.claims.report import list_text
+        from malaprop.papers.claims.record import ClaimsRecord, list_text
 
         if not self.shows:
             return None
@@ -227,8 +226,7 @@ class Reproduce:
 
     def view(self, record: ClaimsRecord) -> View:
         from malaprop.frame.report.page import render
-        from malaprop.papers.claims.record import FILE
-        from malaprop.papers.claims.report import page_text, summary, write_table
+        from malaprop.papers.claims.record import FILE, page_text, summary, write_table
 
         files = {"claims.md": page_text(record), "report.html": render((), records=[record])}
         if self.page is not None:

@@ -7,7 +7,7 @@ The paper estimates from one gradient how much each replacement of a character w
 and deletions as replacements too, and searches with a beam. Training on the best flips makes a model more robust. With
 constraints the same estimate replaces words.
 
-- `study.py` (`malaprop study hotflip`), `record.py`, `report.py`: attacks on a model that reads characters, and on the
+- `study.py` (`malaprop study hotflip`), `record.py`: attacks on a model that reads characters, and on the
   models hardened by each method.
 - `summary.py`: which attacks the study runs, Figure 1 (success against confidence), section 4 (operations), Table 2
   (training) and section 3.3 (speed). `nearest_words.py`: Table 4.
@@ -24,7 +24,7 @@ ROOM = Room(
     records={
         "hotflip": {
             "record": ".record:HotFlipRecord",
-            "section": ".report:SECTION",
+            "section": ".record:SECTION",
             "about": "a HotFlip study",
             "again": "run malaprop study again",
         },

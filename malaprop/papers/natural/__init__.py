@@ -8,15 +8,13 @@ that point measures the robustness of a black-box classifier, and translators ca
 
 - Studies: `study.py` has `malaprop natural`, `natural compare`, `natural sweep` and `natural synthetic`;
   `latent_tasks.py` the tasks that images and texts share, `image_study.py` and `text_study.py` what differs.
-- Searches: `search/stochastic.py` has both algorithms of the paper, `search/boundary.py` a third one of ours;
-  `search/probe.py` counts queries and confirms successes, `search/service.py` evaluates latent points.
-  `latent_target.py` runs a search around every item.
+- Searches: `search/algorithms.py` has both algorithms of the paper and a third one of ours; `search/service.py`
+  evaluates latent points, counts queries, confirms successes, and runs a search around every item.
 - Images: `images.py` (targets), `generators.py` (training and measuring), `fgsm.py` (the baseline), `sweep.py`
   (accuracy against distance), `synthetic.py` (Figure 5); `record.py`, `report.py`.
-- Texts: `sentences.py` (targets), `sentence_service.py` (queries and goals), `probes.py` (probing functions);
-  `text_record.py`, `text_report.py`.
+- Texts: `sentences.py` (targets, queries and goals), `probes.py` (probing functions); `text_record.py`.
 - Models: the folder `models`: WGAN, VAE and classifiers of images, ARAE and VAE of sentences. `model_kinds.py` makes
-  them known to `malaprop train`, `alterations.py` to studies with people. `compare.py` compares victims and searches.
+  them known to `malaprop train`. `compare.py` compares victims and searches.
 """
 
 from malaprop.frame.rooms import Command, Room
@@ -43,14 +41,14 @@ ROOM = Room(
         },
         "naturaltext": {
             "record": ".text_record:NaturalTextRecord",
-            "section": ".text_report:SECTION",
+            "section": ".text_record:SECTION",
             "about": "natural adversaries",
             "again": "run it again",
         },
     },
     alterations={
-        "sentences": ".alterations:SENTENCES",
-        "images": ".alterations:IMAGES",
+        "sentences": ".text_record:SENTENCES",
+        "images": ".record:IMAGES",
     },
     models={
         "sentences": ".model_kinds:SENTENCES",

@@ -12,11 +12,20 @@ import torch
 
 from malaprop.data.images import ImageSet
 from malaprop.papers.natural.images import predictions
-from malaprop.papers.natural.models import quality
-from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, fit
-from malaprop.papers.natural.models.image_classifiers import LeNet
+from malaprop.papers.natural.models.image_classifiers import ImageTrainingSettings, LeNet, fit
 from malaprop.papers.natural.models.image_victim import ImageVictim, of_network
-from malaprop.papers.natural.models.images import ImageManifold, is_generator, save, unfinished, write_sheet
+from malaprop.papers.natural.models.images import (
+    ImageManifold,
+    Rows,
+    coverage,
+    frechet,
+    is_generator,
+    root_mean_square,
+    save,
+    sliced_wasserstein,
+    unfinished,
+    write_sheet,
+)
 from malaprop.papers.natural.models.images import load as open_generator
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import Curves, ImagePlan, ImageWork, train
@@ -114,16 +123,16 @@ def measure(made: ImageManifold, learn: ImageSet, test: ImageSet, judge: ImageVi
     z = np.random.default_rng(seed + 1).standard_normal((max(many, 1000), made.dim)).astype(np.float32)
     samples, back = made.pictures(z), made.pictures(made.invert(real))
     labels = predictions(judge, samples)
-    covered, apart = quality.coverage(labels, learn.labels, learn.classes)
+    covered, apart = coverage(labels, learn.labels, learn.classes)
     seen = [_hidden(judge, part) for part in (samples, real, other)]
     figures = {
-        "reconstruction_rmse": float(quality.root_mean_square(back, real).mean()),
+        "reconstruction_rmse": float(root_mean_square(back, real).mean()),
         "reconstruction_distance": float(np.linalg.norm((back - real).reshape(len(real), -1), axis=1).mean()),
         "reconstruction_label": float((predictions(judge, back) == some.labels).mean()),
-        "sliced_wasserstein": quality.sliced_wasserstein(samples, real),
-        "sliced_wasserstein_real": quality.sliced_wasserstein(other, real),
-        "frechet": quality.frechet(seen[0], seen[1]),
-        "frechet_real": quality.frechet(seen[2], seen[1]),
+        "sliced_wasserstein": sliced_wasserstein(samples, real),
+        "sliced_wasserstein_real": sliced_wasserstein(other, real),
+        "frechet": frechet(seen[0], seen[1]),
+        "frechet_real": frechet(seen[2], seen[1]),
         "classes_covered": float(covered),
         "classes": float(learn.classes),
         "shares_apart": apart,
@@ -133,7 +142,7 @@ def measure(made: ImageManifold, learn: ImageSet, test: ImageSet, judge: ImageVi
 
 
 @torch.inference_mode()
-def _hidden(judge: ImageVictim, images: np.ndarray[Any, np.dtype[np.float32]]) -> quality.Rows:
+def _hidden(judge: ImageVictim, images: np.ndarray[Any, np.dtype[np.float32]]) -> Rows:
     net = judge.network
     assert isinstance(net, LeNet)
     device = next(net.parameters()).device

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from malaprop.frame.study.run_options import RunOptions
     from malaprop.frame.tasks.task import Inputs, Share
     from malaprop.frame.tasks.worker_context import WorkerContext
-    from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.models.image_victim import ImageVictim
     from malaprop.papers.natural.models.images import ImageManifold
-    from malaprop.papers.natural.search.probe import LatentSearch
+    from malaprop.papers.natural.search.service import LatentData, LatentSearch
 
 JUDGE = "judge"
 _AUTO, _NONE = "auto", "none"
@@ -152,7 +151,7 @@ class ImageDomain:
     def train_victim(self, kind: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Train a classifier; a judge, which no search queries, is a LeNet of another seed."""
         from malaprop.papers.natural.generators import plan_judge
-        from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, train
+        from malaprop.papers.natural.models.image_classifiers import ImageTrainingSettings, train
 
         learn, seed, judges = inputs["learn"], self.asked.seed, kind == JUDGE
         plan = plan_judge(learn) if judges else ImageTrainingSettings(kind=kind)
@@ -206,7 +205,7 @@ class ImageDomain:
     def search(self, job: LatentJob, width: int, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Yield the description of a run, then the result of each image."""
         from malaprop.papers.natural.images import ImageTarget
-        from malaprop.papers.natural.latent_target import LatentRun
+        from malaprop.papers.natural.search.service import LatentRun
 
         asked, latent_data, manifold = self.asked, inputs[GROUND], self.open_generator(context, inputs)
         victim, judge = self.open_victim(context, inputs, job.model), self.open_victim(context, inputs, JUDGE)
@@ -237,7 +236,7 @@ class ImageDomain:
         self, context: WorkerContext, inputs: Inputs, job: LatentJob, finds: Sequence[ImageResult], **known: Any
     ) -> ImageFigures:
         from malaprop.frame.records.summary import Rate
-        from malaprop.papers.natural.models.image_classifier_training import accurate
+        from malaprop.papers.natural.models.image_classifiers import accurate
 
         victim = self.open_victim(context, inputs, job.model)
         assert victim is not None

@@ -14,12 +14,10 @@ from malaprop.core import png
 from malaprop.core.score import Floats, winner, winners
 from malaprop.data.images import Images, ImageSet
 from malaprop.engine.service import FunctionService, Service
-from malaprop.papers.natural.latent_target import LatentData
 from malaprop.papers.natural.models.image_victim import ImageVictim
-from malaprop.papers.natural.models.images import ImageManifold
-from malaprop.papers.natural.models.quality import root_mean_square
+from malaprop.papers.natural.models.images import ImageManifold, root_mean_square
 from malaprop.papers.natural.record import ImageResult
-from malaprop.papers.natural.search.service import LatentService, OtherLabel
+from malaprop.papers.natural.search.service import LatentData, LatentService, OtherLabel
 
 STRIP = 8  # pictures from the start to the adversary
 UNKNOWN = -1  # the label of a victim that gave no answer

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.outputs import RunFolder
     from malaprop.frame.tasks.task import Inputs, Share, Task
     from malaprop.frame.tasks.worker_context import WorkerContext
-    from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.record import ImageRunFigures, NaturalRecord
+    from malaprop.papers.natural.search.service import LatentData
     from malaprop.papers.natural.text_record import NaturalTextRecord, TextRunFigures
 
 GENERATOR, GROUND, ABOUT, FGSM = "generator", "ground", "about", "fgsm"

@@ -83,7 +83,7 @@ def _train_generator(asked: TrainingRequest, context: WorkerContext, inputs: Inp
 
 def _classifier_plan(asked: TrainingRequest) -> Any:
     from malaprop.core.settings import call
-    from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings
+    from malaprop.papers.natural.models.image_classifiers import ImageTrainingSettings
 
     spec, settings = asked.spec.lower(), dict(asked.beginning.settings)
     if isinstance(widths := settings.get("widths"), int):
@@ -92,7 +92,7 @@ def _classifier_plan(asked: TrainingRequest) -> Any:
 
 
 def _train_classifier(asked: TrainingRequest, context: WorkerContext, inputs: Inputs, folder: Path) -> Any:
-    from malaprop.papers.natural.models.image_classifier_training import train
+    from malaprop.papers.natural.models.image_classifiers import train
 
     plan = _classifier_plan(asked)
     _, card = train(

@@ -14,7 +14,7 @@ import numpy as np
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.text import word_pattern
 from malaprop.models.tokens.vocab import tokens
-from malaprop.papers.natural.sentence_service import SentenceGoal
+from malaprop.papers.natural.sentences import SentenceGoal
 
 _MANY = 100  # pairs, from which on shares of them tell something
 _REST = 0.1  # a word that becomes common words nine times in ten has no translation to look for

@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.codec import Real, decode, encode
+from malaprop.core.errors import RecordError
 from malaprop.core.files import read_lines
+from malaprop.frame.records.alteration import IMAGE, Alteration, AlterationReader
 from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import LineKind
 from malaprop.frame.records.summary import Rate, Spread
 
 FILE, LINES, SWEPT = "natural.json", "natural.jsonl", "classifiers.jsonl"
+FGSM = "fgsm"  # the baseline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,5 +230,32 @@ def read_finds(folder: Path) -> list[ImageResult]:
     return read_lines(folder / LINES, FINDS.read)
 
 
+def _read_images(folder: Path, run: Run) -> dict[str, list[Alteration]]:
+    """Return the adversaries of the search, and beside them those of the baseline, for rooms that show changes."""
+    found = {run.recipe: _convert(read_finds(folder), folder)}
+    whole = NaturalRecord.read(folder)
+    baseline = () if whole is None else whole.gallery.get(f"{run.victim}, {FGSM.upper()}", ())
+    return {**found, FGSM: _convert(baseline, folder)} if baseline else found
+
+
+def _convert(finds: Iterable[ImageResult], folder: Path) -> list[Alteration]:
+    from malaprop.core.png import is_address
+
+    found = []
+    for find in finds:
+        if find.status not in ("success", "failed") or not find.original:
+            continue
+        for picture in (find.original, find.adversary):
+            if picture and not is_address(picture):
+                raise RecordError(f"{folder}: image {find.id} is no PNG that the record holds; run it again")
+        changed = {IMAGE: find.adversary} if find.status == "success" and find.adversary else None
+        label = str(find.label)
+        found.append(
+            Alteration(id=find.id, label=label, original={IMAGE: find.original}, changed=changed, last=find.label)
+        )
+    return found
+
+
+IMAGES = AlterationReader(LINES, "images", _read_images)
 DOTS = LineKind(file=SWEPT, what="classifiers", read=partial(decode, SweepDot), write=SweepDot.to_json)
 FINDS = LineKind(file=LINES, what="finds", read=partial(decode, ImageResult), write=ImageResult.to_json)

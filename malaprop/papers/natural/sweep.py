@@ -10,12 +10,11 @@ from malaprop.core.errors import SettingError
 from malaprop.data.images import ImageSet
 from malaprop.frame.records.summary import Rate, Spread
 from malaprop.papers.natural.images import ImageTarget
-from malaprop.papers.natural.latent_target import LatentData, LatentRun
-from malaprop.papers.natural.models.image_classifier_training import ImageTrainingSettings, accurate, fit
+from malaprop.papers.natural.models.image_classifiers import ImageTrainingSettings, accurate, fit
 from malaprop.papers.natural.models.image_victim import of_network
 from malaprop.papers.natural.models.images import ImageManifold
 from malaprop.papers.natural.record import ImageRunFigures, SweepDot
-from malaprop.papers.natural.search.probe import CAP, LatentSearch
+from malaprop.papers.natural.search.service import CAP, LatentData, LatentRun, LatentSearch
 
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
 _LITTLE = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)

@@ -17,9 +17,8 @@ from malaprop.engine.drive import drive
 from malaprop.frame.records.summary import Spread
 from malaprop.papers.natural.models.training import critic_loss, generator_loss, inverter_loss
 from malaprop.papers.natural.record import Synthetic
-from malaprop.papers.natural.search.probe import LatentSuccess, search_confirmed
-from malaprop.papers.natural.search.service import LatentService
-from malaprop.papers.natural.search.stochastic import Shrinking
+from malaprop.papers.natural.search.algorithms import Shrinking
+from malaprop.papers.natural.search.service import LatentService, LatentSuccess, search_confirmed
 
 BORDER = 0.6
 _SEARCH = Shrinking(samples=200, step=0.05, reach=5.0)

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from malaprop.frame.study.run_options import RunOptions
     from malaprop.frame.tasks.task import Inputs, Share
     from malaprop.frame.tasks.worker_context import WorkerContext
-    from malaprop.papers.natural.latent_target import LatentData
     from malaprop.papers.natural.models.sentencemodel import SentenceModel
-    from malaprop.papers.natural.search.probe import LatentSearch
+    from malaprop.papers.natural.search.service import LatentData, LatentSearch
     from malaprop.papers.natural.sentences import ClassifierUnderSearch, TranslatorUnderSearch
 
 _TASK = "natural adversaries of text"
@@ -266,7 +265,7 @@ class TextDomain:
 
     def search(self, job: LatentJob, width: int, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Yield the description of a run, then the result of each sentence."""
-        from malaprop.papers.natural.latent_target import LatentRun
+        from malaprop.papers.natural.search.service import LatentRun
         from malaprop.papers.natural.sentences import SentenceTarget
 
         latent_data, model = inputs[GROUND], self.open_generator(context, inputs)

@@ -8,16 +8,16 @@ The paper attacks 63 classifiers, measures how often the adversarial texts of on
 trait of a model decides it. It then searches for a small ensemble whose texts fool most other models, and mines from
 that ensemble word replacement rules that work on any text without asking a victim.
 
-- Transfer: `study.py` (`malaprop transfer`), `record.py`, `report.py`. `study_models.py` are the models of a study and
+- Transfer: `study.py` (`malaprop transfer`), `record.py`. `study_models.py` are the models of a study and
   `cached_models.py` trains them; `transfer_tasks.py` are the tasks; `attack_many.py` attacks several models in one
   loop; `sampled_successes.py` draws the texts and compares answers. `matrix.py` has the rates and their intervals,
   `factors.py` Tables 2 to 4; `summary.py` builds the record.
-- Ensembles: `ensemble_study.py` (`malaprop ensemble`), `ensembles_record.py`, `ensembles_report.py`.
+- Ensembles: `ensemble_study.py` (`malaprop ensemble`), `ensembles_record.py`.
   `choose_ensemble.py` has the genetic algorithm of section 4.1, the expert's choice, greedy and exact search;
   `ensembles.py` evaluates the chosen ones.
 - Rules (section 4.2): the folder `rules`. `rules/mine.py` and `rules/mine_study.py` mine them from victims,
-  `rules/pmi.py` makes them from counts (equation 2), `rules/apply.py` applies them, `rules/diagnose.py` relates them to
-  the data, `rules/measure_study.py` tests several files of rules; `rules/record.py` and `rules/report.py` serve all.
+  `rules/diagnose.py` makes them from counts (equation 2) and relates them to the data, `rules/apply.py` applies them,
+  `rules/measure_study.py` tests several files of rules; `rules/record.py` serves all.
 """
 
 from malaprop.frame.rooms import Command, Room
@@ -43,33 +43,33 @@ ROOM = Room(
     records={
         "transfer": {
             "record": ".record:TransferRecord",
-            "section": ".report:SECTION",
+            "section": ".record:SECTION",
             "about": "malaprop transfer",
             "again": "run it again",
             "indent": None,
         },
         "ensembles": {
             "record": ".ensembles_record:EnsemblesRecord",
-            "section": ".ensembles_report:SECTION",
+            "section": ".ensembles_record:SECTION",
             "about": "malaprop ensemble",
             "again": "run it again",
             "indent": None,
         },
         "diagnosis": {
             "record": ".rules.record:DiagnosisRecord",
-            "section": ".rules.report:DIAGNOSIS",
+            "section": ".rules.record:DIAGNOSIS",
             "about": "a diagnosis",
             "again": "run malaprop rules show --out again",
         },
         "mined": {
             "record": ".rules.record:MinedRecord",
-            "section": ".rules.report:MINED",
+            "section": ".rules.record:MINED",
             "about": "malaprop rules mine",
             "again": "run it again",
         },
         "measured": {
             "record": ".rules.record:MeasuredRecord",
-            "section": ".rules.report:MEASURED",
+            "section": ".rules.record:MEASURED",
             "about": "malaprop rules measure",
             "again": "run it again",
         },

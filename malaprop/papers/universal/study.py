@@ -162,8 +162,7 @@ class Transfer:
         return gather(study_models, found, verdicts, said, speed if speed.wall else _speed_before(root) or speed)
 
     def view(self, record: TransferRecord) -> View:
-        from malaprop.papers.universal.record import FILE
-        from malaprop.papers.universal.report import matrix_csv
+        from malaprop.papers.universal.record import FILE, matrix_csv
 
         names = [model.name for model in record.models]
         rows = [

@@ -6,14 +6,12 @@ import pytest
 from tiny_study import two_runs, write_finds, write_turns
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.answer_writer import GivenAnswer, save_answer
-from malaprop.features.humans.crowd_export import write_label_studio
+from malaprop.features.humans.crowd import write_label_studio
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn
-from malaprop.features.humans.presentation import show
-from malaprop.features.humans.report import terminal
+from malaprop.features.humans.items import ORIGINAL, RatedItem, Turn, show
+from malaprop.features.humans.record import terminal
 from malaprop.features.humans.score import score
-from malaprop.features.humans.study import RatingStudy, connect, transaction
+from malaprop.features.humans.study import GivenAnswer, RatingStudy, connect, save_answer, transaction
 
 
 def answered(path, decide):

@@ -10,10 +10,10 @@ import pytest
 from tiny_study import two_runs
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans import crowd_export as crowd
+from malaprop.features.humans import crowd as crowd
+from malaprop.features.humans.crowd import import_answers
 from malaprop.features.humans.export import Design, export
-from malaprop.features.humans.incoming import import_answers
-from malaprop.features.humans.presentation import to_shown, to_stored
+from malaprop.features.humans.items import to_shown, to_stored
 from malaprop.features.humans.study import RatingStudy
 
 

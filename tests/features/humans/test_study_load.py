@@ -10,7 +10,7 @@ import rating_load
 from tiny_study import item, write_study
 
 from malaprop.core.errors import RecordError
-from malaprop.features.humans.answer_writer import AnswerWriter, GivenAnswer
+from malaprop.features.humans.study import AnswerWriter, GivenAnswer
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_what_cannot_be_written_is_told_to_who_waits_and_the_rest_goes_on(study,
 
 def test_a_read_only_study_is_refused(study, monkeypatch):
     base = sqlite3.connect(f"{study.as_uri()}?mode=ro", uri=True, isolation_level=None)
-    monkeypatch.setattr("malaprop.features.humans.answer_writer.connect", lambda path, write: base)
+    monkeypatch.setattr("malaprop.features.humans.study.connect", lambda path, write: base)
     with pytest.raises(RecordError, match=r"cannot be written.*copy"):
         AnswerWriter(study)
 

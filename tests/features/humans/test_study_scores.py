@@ -9,8 +9,7 @@ from tiny_study import item, write_study
 
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.features.humans.items import ORIGINAL
-from malaprop.features.humans.record import HumansRecord
-from malaprop.features.humans.report import terminal
+from malaprop.features.humans.record import HumansRecord, terminal
 from malaprop.features.humans.score import score
 from malaprop.features.humans.study import RatingStudy
 from malaprop.frame.records import Rate

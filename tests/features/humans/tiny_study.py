@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from malaprop.core.png import address
-from malaprop.features.humans.answer_writer import GivenAnswer, save_answer
 from malaprop.features.humans.items import RatedItem, Turn
 from malaprop.features.humans.sources import System
-from malaprop.features.humans.study import Facts, Rater, connect, create, transaction
+from malaprop.features.humans.study import Facts, GivenAnswer, Rater, connect, create, save_answer, transaction
 from malaprop.frame.records import Outcome, Run, Side, Status, Writer
 from malaprop.papers.natural.record import FINDS, ImageResult, NaturalRecord
 from malaprop.papers.natural.text_record import TURNS, SentenceResult

@@ -9,9 +9,8 @@ import pytest
 from malaprop.core.errors import DataError, SettingError
 from malaprop.data.base import of
 from malaprop.features.translation.attacks.goals import BleuDrop, Disappears, KeywordAppears, NonOverlap, Probe
-from malaprop.features.translation.attacks.greedy import GreedySource
 from malaprop.features.translation.attacks.replacements import Typos, Vocabulary
-from malaprop.features.translation.attacks.sweep import NaturalTypos, WordSweep
+from malaprop.features.translation.attacks.sweep import GreedySource, NaturalTypos, WordSweep
 from malaprop.features.translation.run import check_pairs, run
 from malaprop.frame.records.outcome import compare_key
 from tests.features.translation.small_translators import LEXICON, PAIRS, Toy, pairs, word_by_word

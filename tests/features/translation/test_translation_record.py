@@ -13,8 +13,9 @@ from malaprop.features.translation.record import (
     TranslationMap,
     TranslationRecord,
     TranslationRun,
+    headline,
+    translations,
 )
-from malaprop.features.translation.report import headline, translations
 from malaprop.frame.records.kinds import find
 from malaprop.frame.records.summary import Rate
 

@@ -24,12 +24,19 @@ from malaprop.papers.attentive.oneword import (
     common,
     draw_curves,
     gather,
-    is_done,
     measure_quality,
     run_folder,
 )
-from malaprop.papers.attentive.oneword_record import Against, OneWordCell, OneWordMean, OneWordModel, OneWordRecord
-from malaprop.papers.attentive.oneword_report import PAPER, markdown, one_word
+from malaprop.papers.attentive.oneword_record import (
+    PAPER,
+    Against,
+    OneWordCell,
+    OneWordMean,
+    OneWordModel,
+    OneWordRecord,
+    markdown,
+    one_word,
+)
 from malaprop.papers.attentive.oneword_study import kin_of
 
 
@@ -181,15 +188,6 @@ def test_the_first_texts_that_all_models_answer():
     right = {"a": [True, True, False, True], "b": [True, False, True, True]}
     assert common(right, ["w", "x", "y", "z"], 1) == (("w",), 2)
     assert common(right, ["w", "x", "y", "z"], 5) == (("w", "z"), 2)
-
-
-def test_a_run_is_done_when_it_has_all_its_outcomes(tmp_path):
-    folder = run_folder(tmp_path, "m", "gs-gr")
-    assert not is_done(folder)
-    write(tmp_path, "m", "gs-gr", [outcome("a", "success")])
-    assert is_done(folder)
-    (folder / "outcomes.jsonl").write_text("")
-    assert not is_done(folder)
 
 
 def test_every_recipe_of_the_study_takes_its_settings():

@@ -12,7 +12,7 @@ import pytest
 from malaprop.features.defending.evaluation_record import DefencesRecord
 from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.claims.claim import SIZES
-from malaprop.papers.claims.report import write_table
+from malaprop.papers.claims.record import write_table
 from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
 from malaprop.papers.natural.record import NaturalRecord
 

@@ -20,8 +20,7 @@ from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
 from malaprop.papers.claims.by_paper import PAPERS
 from malaprop.papers.claims.claim import SIZES
-from malaprop.papers.claims.record import ClaimRow, ClaimsRecord
-from malaprop.papers.claims.report import page_text, summary
+from malaprop.papers.claims.record import ClaimRow, ClaimsRecord, page_text, summary
 from malaprop.papers.claims.study import Reproduce, choose_claims, run_command, steps_of
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
 from malaprop.papers.universal.record import Factor, TransferRecord

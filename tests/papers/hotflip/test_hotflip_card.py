@@ -4,8 +4,7 @@ import re
 
 from sample_study import STUDY
 
-from malaprop.papers.hotflip.record import HotFlipRecord
-from malaprop.papers.hotflip.report import studies
+from malaprop.papers.hotflip.record import HotFlipRecord, studies
 
 
 def test_a_card_has_the_figure_and_every_table():

@@ -14,7 +14,7 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.images import load
 from malaprop.papers.natural.generators import train_on
 from malaprop.papers.natural.models import images as folders
-from malaprop.papers.natural.models import networks, quality
+from malaprop.papers.natural.models import networks
 from malaprop.papers.natural.models.networks import ImageShape
 from malaprop.papers.natural.models.training import (
     ImagePlan,
@@ -194,7 +194,7 @@ def test_a_vae_learns_bars(data, tmp_path):
     plan = ImagePlan(kind="vae", width=8, dim=4, steps=300, batch=32, inverter_rate=3e-3, weight=0.05)
     made = train_on(plan, *(load(data, part) for part in ("train", "test")), tmp_path / "vae", seed=0)
     test = load(data, "test")
-    blind = quality.root_mean_square(np.full_like(test.images, test.images.mean()), test.images).mean()
+    blind = folders.root_mean_square(np.full_like(test.images, test.images.mean()), test.images).mean()
     assert made.card.figures["reconstruction_rmse"] < 0.6 * blind
     assert made.card.figures["classes_covered"] >= 3
     assert made.card.figures["steps"] == 300
@@ -207,7 +207,7 @@ def test_a_vae_learns_bars(data, tmp_path):
     assert again.fingerprint == made.fingerprint
     nearer = made.refine(test.images, made.invert(test.images), 40)
     before, after = (
-        quality.root_mean_square(made.pictures(z), test.images).mean() for z in (made.invert(test.images), nearer)
+        folders.root_mean_square(made.pictures(z), test.images).mean() for z in (made.invert(test.images), nearer)
     )
     assert after < before
 
@@ -262,15 +262,15 @@ def test_a_damaged_folder_says_so(folder, harm):
 
 def test_quality_by_hand():
     ones, zeros = np.ones((4, 1, 2, 2)), np.zeros((4, 1, 2, 2))
-    assert quality.root_mean_square(ones, zeros).tolist() == [1, 1, 1, 1]
-    assert quality.sliced_wasserstein(ones, ones) == 0
-    assert quality.sliced_wasserstein(ones, zeros) > 0.5
+    assert folders.root_mean_square(ones, zeros).tolist() == [1, 1, 1, 1]
+    assert folders.sliced_wasserstein(ones, ones) == 0
+    assert folders.sliced_wasserstein(ones, zeros) > 0.5
     rng = np.random.default_rng(0)
     one = rng.standard_normal((500, 3))
-    assert quality.frechet(one, one) == pytest.approx(0, abs=1e-6)
-    assert quality.frechet(one, one + 2) == pytest.approx(12, abs=1e-6)
-    assert quality.frechet(one[:1], one[:1] + 2) == pytest.approx(12, abs=1e-6)  # one vector has no spread
-    assert quality.coverage(np.asarray([0, 0, 1, 1]), np.asarray([0, 1, 2, 3]), 4) == (2, 0.5)
+    assert folders.frechet(one, one) == pytest.approx(0, abs=1e-6)
+    assert folders.frechet(one, one + 2) == pytest.approx(12, abs=1e-6)
+    assert folders.frechet(one[:1], one[:1] + 2) == pytest.approx(12, abs=1e-6)  # one vector has no spread
+    assert folders.coverage(np.asarray([0, 0, 1, 1]), np.asarray([0, 1, 2, 3]), 4) == (2, 0.5)
 
 
 @pytest.mark.parametrize("bad", [{"kind": "gan"}, {"steps": 0}, {"rate": 0}, {"average": 1.0}, {"dim": 0}])

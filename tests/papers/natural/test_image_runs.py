@@ -18,11 +18,11 @@ from malaprop.frame.records.summary import Rate, Spread
 from malaprop.papers.natural.compare import compare_searches, correlation, largest, pairs, ranks, spearman
 from malaprop.papers.natural.generators import train_on
 from malaprop.papers.natural.images import ImageTarget, make_image_data
-from malaprop.papers.natural.latent_target import LatentRun
 from malaprop.papers.natural.models.image_victim import of_function
 from malaprop.papers.natural.models.training import ImagePlan
 from malaprop.papers.natural.record import ImageResult, ImageRunFigures, NaturalRecord, SweepDot
-from malaprop.papers.natural.search.stochastic import Shrinking
+from malaprop.papers.natural.search.algorithms import Shrinking
+from malaprop.papers.natural.search.service import LatentRun
 from malaprop.papers.natural.sweep import AccuracySweep, choose_classifiers
 
 PLAN = {"width": 8, "dim": 4, "steps": 200, "batch": 32, "inverter_rate": 3e-3, "weight": 0.05}

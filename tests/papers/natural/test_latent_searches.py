@@ -11,9 +11,8 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.engine.drive import drive
 from malaprop.papers.natural.search import SEARCHES
-from malaprop.papers.natural.search.probe import noise, search_confirmed
-from malaprop.papers.natural.search.service import LatentPoints, LatentService, OtherLabel
-from malaprop.papers.natural.search.stochastic import Iterative, Shrinking
+from malaprop.papers.natural.search.algorithms import Iterative, Shrinking
+from malaprop.papers.natural.search.service import LatentPoints, LatentService, OtherLabel, noise, search_confirmed
 
 DIM = 8
 SMALL = {"iterative": {"samples": 200, "step": 0.1}, "hybrid": {"samples": 200, "step": 0.05}, "boundary": {}}

@@ -17,9 +17,8 @@ from malaprop.data.base import load
 from malaprop.models.tokens.vocab import Vocab, tokens
 from malaprop.papers.natural.models import sentencetraining
 from malaprop.papers.natural.models.sentencemodel import NGrams, SentenceModel, is_sentence_model
-from malaprop.papers.natural.models.sentencequality import bleu
 from malaprop.papers.natural.models.sentences import Codec, distinct, join_tokens, restore_case
-from malaprop.papers.natural.models.sentencetraining import train_sentences
+from malaprop.papers.natural.models.sentencetraining import bleu, train_sentences
 from malaprop.training import folder as unfinished
 from malaprop.zoo.pretrain.texts import corpus
 

@@ -15,9 +15,9 @@ import malaprop as mp
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.data.base import of
 from malaprop.frame.records.summary import Rate
-from malaprop.papers.natural.latent_target import LatentRun
 from malaprop.papers.natural.latent_tasks import order_lines
-from malaprop.papers.natural.search.stochastic import Iterative, Shrinking
+from malaprop.papers.natural.search.algorithms import Iterative, Shrinking
+from malaprop.papers.natural.search.service import LatentRun
 from malaprop.papers.natural.sentences import (
     ClassifierUnderSearch,
     SentenceTarget,

@@ -1,19 +1,56 @@
-"""Translates with our own networks: batches by tokens, beam search, and the attention of a finished translation."""
+"""Translates with our own networks: their interface, batches by tokens, beam search, and attention."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from malaprop.features.translation.models.network import TranslationNetwork
 from malaprop.features.translation.models.subwords import BOS, EOS, PAD, UNK, SubWords
+
+
+class SourceMemory(NamedTuple):
+    """The encoder's states of a batch of sources; `inside` is true where there is a piece and no padding."""
+
+    states: Float[Tensor, "batch slot dim"]
+    inside: Bool[Tensor, "batch slot"]
+
+    def repeated(self, times: int) -> SourceMemory:
+        """Return each source `times` times, one after the other."""
+        return SourceMemory(self.states.repeat_interleave(times, 0), self.inside.repeat_interleave(times, 0))
+
+    def picked(self, rows: Int[Tensor, " row"]) -> SourceMemory:
+        return SourceMemory(self.states[rows], self.inside[rows])
+
+
+class TranslationNetwork(Protocol):
+    """An encoder and a decoder; padding after a row's length does not change its result."""
+
+    def encode(
+        self,
+        ids: Int[Tensor, "batch slot"],
+        lengths: Int[Tensor, " batch"],
+        blank: Bool[Tensor, "batch slot"] | None = None,
+    ) -> SourceMemory:
+        """Return the encoder's states; `lengths` lie on the CPU, and a piece's vector is zero where `blank` is true."""
+
+    def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
+        """Return the logits of each next piece, given the pieces before it."""
+
+    def start(self, memory: SourceMemory) -> Any:
+        """Return the decoder's state before the first piece."""
+
+    def step(self, state: Any, last: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocab"], Any]: ...
+
+    def reorder(self, state: Any, rows: Int[Tensor, " batch"]) -> Any:
+        """Return the state of these rows; a row may only replace another row of the same source."""
+
 
 BATCH = {"cpu": 4096, "cuda": 65_536}  # pieces of sources decoded together, beams included
 

@@ -13,8 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from malaprop.core.score import Floats
-from malaprop.features.translation.models.decoding import batches, cut_pieces, side_by_side
-from malaprop.features.translation.models.network import SourceMemory
+from malaprop.features.translation.models.decoding import SourceMemory, batches, cut_pieces, side_by_side
 from malaprop.features.translation.models.translator import Hint
 
 PLACES = 2  # of the output at which a keyword is tried

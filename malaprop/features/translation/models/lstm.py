@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from malaprop.core.errors import SettingError
-from malaprop.features.translation.models.network import SourceMemory
+from malaprop.features.translation.models.decoding import SourceMemory
 from malaprop.features.translation.models.subwords import PAD
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.features.translation.models.network import SourceMemory
+from malaprop.features.translation.models.decoding import SourceMemory
 from malaprop.features.translation.models.subwords import PAD
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
+from malaprop.features.translation.models.decoding import SourceMemory
 from malaprop.features.translation.models.guide import Guide
-from malaprop.features.translation.models.network import SourceMemory
 from malaprop.features.translation.models.translator import Hint
 from malaprop.models.folder import quietly
 

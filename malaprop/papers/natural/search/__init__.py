@@ -9,14 +9,14 @@ from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.settings import call
 
 if TYPE_CHECKING:
-    from malaprop.papers.natural.search.probe import LatentSearch
+    from malaprop.papers.natural.search.service import LatentSearch
 
 SEARCHES = Catalogue(
     "latent-search",
     {
-        "iterative": "malaprop.papers.natural.search.stochastic:Iterative",
-        "hybrid": "malaprop.papers.natural.search.stochastic:Shrinking",
-        "boundary": "malaprop.papers.natural.search.boundary:Boundary",
+        "iterative": "malaprop.papers.natural.search.algorithms:Iterative",
+        "hybrid": "malaprop.papers.natural.search.algorithms:Shrinking",
+        "boundary": "malaprop.papers.natural.search.algorithms:Boundary",
     },
 )
 

@@ -96,7 +96,7 @@ def make_pmi(asked: PmiCommand) -> None:
     from malaprop.core.errors import DataError
     from malaprop.frame.records.kept_settings import keep_settings
     from malaprop.frame.records.store import check_writable
-    from malaprop.papers.universal.rules.pmi import pmi_rules
+    from malaprop.papers.universal.rules.diagnose import pmi_rules
 
     if asked.format not in FORMATS:
         raise unknown("format", asked.format, FORMATS)
@@ -151,7 +151,7 @@ def show_file(asked: ShowCommand) -> None:
     """Print the strongest rules of a file beside the data, and write the record if --out is given."""
     from malaprop.attacks.rule_files import read_rules
     from malaprop.papers.universal.rules.diagnose import diagnose
-    from malaprop.papers.universal.rules.report import diagnosis_terminal
+    from malaprop.papers.universal.rules.record import diagnosis_terminal
 
     rules = read_rules(asked.file)
     found = _read(asked.texts, asked.quiet)

@@ -9,7 +9,7 @@ import toy
 
 from malaprop.core.errors import DataError
 from malaprop.core.example import number_rows
-from malaprop.papers.universal.rules.pmi import Association, pmi_rules
+from malaprop.papers.universal.rules.diagnose import Association, pmi_rules
 from malaprop.papers.universal.rules.swaps import ListedSwaps
 
 ROWS = [

@@ -16,11 +16,15 @@ from malaprop.frame.records.outcome import Edit, Outcome, Queries, Side
 from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import Writer
 from malaprop.frame.report.page import write_report
-from malaprop.papers.universal.rules.diagnose import diagnose, strongest
+from malaprop.papers.universal.rules.diagnose import Association, diagnose, strongest
 from malaprop.papers.universal.rules.measure import measure
-from malaprop.papers.universal.rules.pmi import Association
-from malaprop.papers.universal.rules.record import FILE, DiagnosisRecord
-from malaprop.papers.universal.rules.report import DIAGNOSIS_TITLE, diagnosis_cards, diagnosis_terminal
+from malaprop.papers.universal.rules.record import (
+    DIAGNOSIS_TITLE,
+    FILE,
+    DiagnosisRecord,
+    diagnosis_cards,
+    diagnosis_terminal,
+)
 
 ROWS = [
     ({"text": "a good <b>film</b>, quite good"}, 1),
