@@ -23,6 +23,7 @@ from malaprop.features.defending.certify_study import certify as certify
 from malaprop.features.defending.detect_study import detect as detect
 from malaprop.features.explain.importance import explain as explain
 from malaprop.features.hardening.study import harden as harden
+from malaprop.features.profile.study import profile as profile
 from malaprop.features.training.study import train as train
 from malaprop.frame.records.outcome import Outcome as Outcome
 from malaprop.frame.records.summary import Summary as Summary

@@ -6,6 +6,7 @@ names of removed rooms are ignored.
 
 ROOMS = (
     "malaprop.features.audit",
+    "malaprop.features.profile",
     "malaprop.features.explain",
     "malaprop.features.training",
     "malaprop.features.hardening",
@@ -24,6 +25,7 @@ ROOMS = (
 ORDER: dict[str, tuple[str, ...]] = {
     "commands": (
         "audit",
+        "profile",
         "check",
         "attack",
         "explain",
@@ -64,7 +66,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "natural sweep",
         "natural synthetic",
     ),
-    "python": ("audit", "attack", "check", "explain", "train", "harden", "detect", "certify", "transfer"),
+    "python": ("audit", "profile", "attack", "check", "explain", "train", "harden", "detect", "certify", "transfer"),
     "records": (
         "claims",
         "transfer",
@@ -79,6 +81,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "oneword",
         "attention",
         "leaderboard",
+        "profile",
         "diagnosis",
         "mined",
         "measured",

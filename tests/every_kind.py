@@ -14,6 +14,7 @@ from malaprop.features.defending.detection_record import DetectedRun, DetectionR
 from malaprop.features.defending.evaluation_record import DefenceAttacked, DefenceRow, DefencesRecord
 from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningRecord, TuningTrial
 from malaprop.features.humans.record import Accuracy, HumansRecord
+from malaprop.features.profile.record import NoisePoint, ProfileEntry, ProfileRecord, QueriesToBreak, WorstPoint
 from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
 from malaprop.frame.records.autoharden import AutoHardenRecord, AutoTrial
 from malaprop.frame.records.intervals import Estimate, Gain
@@ -46,6 +47,7 @@ _MODEL = TransferModel(
     asked=9, forwarded=8,
 )  # fmt: skip
 _ATTACKED = DefenceAttacked(accuracy=HALF, success=HALF, asked=Spread(3.0, 3.0), changed=Spread(0.5, 0.5))
+_SCORE = Estimate(50.0, 40.0, 60.0)
 _GAIN = Gain(value=0.5, low=0.0, high=1.0)
 _LINES = [
     Certificate(id="1", label=1, prediction=1, hits=9, lower=0.8, words=4, changeable=4, radius=1),
@@ -124,6 +126,19 @@ RECORDS = {
                 victim="v", clean=HALF, under_all=HALF, under={"a": HALF}, not_run={"b": "needs gradients"}
             ),
             LeaderboardEntry(victim="w", reason="no such folder"),
+        ),
+    ),
+    "profile": ProfileRecord(
+        data="toy", texts=2, words=4.0, seed=0, draws=1, attacks=("a", "b"), budget=None, surrogate="",
+        changed={"casing": (0.2,)},
+        entries=(
+            ProfileEntry(
+                victim="v", score=_SCORE, noise_score=_SCORE, worst_score=_SCORE, gap=None, clean=HALF, one_word=HALF,
+                noise=(NoisePoint(share=0.2, accuracy=_SCORE, kinds={"casing": 0.5}),),
+                worst=(WorstPoint(share=0.2, accuracy=HALF),), queries=QueriesToBreak(broken=HALF, median=3.0),
+                transfer={"w": HALF},
+            ),
+            ProfileEntry(victim="w", reason="no such folder"),
         ),
     ),
     "diagnosis": DiagnosisRecord(

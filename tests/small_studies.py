@@ -244,6 +244,9 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
         "method": "blackbox", "model": "CNN-W-Random-1", "unlabelled": unlabelled(root),
         "teacher": "toy:predict", "sure": 0.5, "set": {"epochs": 1, "dim": 6, "filters": 4},
     },
+    "profile": lambda root: {
+        "victim": ["toy:predict", model(root)], "attack": ["deepwordbug"], "n": 8,
+    },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
     },

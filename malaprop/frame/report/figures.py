@@ -103,14 +103,16 @@ class Axis:
         return [tick for tick in fine if self.low <= tick <= self.high]
 
 
-def _height(share: float) -> float:
+def height_of(share: float) -> float:
+    """Return the vertical place of a share in charts of accuracy."""
     return TOP + (1 - share) * (HEIGHT - TOP - BOTTOM)
 
 
-def _frame(axis: Axis) -> Markup:
+def frame(axis: Axis) -> Markup:
+    """Return the grid and the labels of a chart of accuracy."""
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = f"{_height(share):.1f}"
+        y = f"{height_of(share):.1f}"
         parts.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="base" if share == 0 else "grid"))
         parts.append(tag("text", percent(share), x=LEFT - 8, y=y, dy="0.34em", text_anchor="end"))
     bottom = HEIGHT - BOTTOM
@@ -131,8 +133,8 @@ def _thin(points: Sequence[Point]) -> list[Point]:
 
 
 def _steps(line: StepLine, axis: Axis) -> Markup:
-    path = [f"M{axis.place(axis.low):.1f} {_height(line.start):.1f}"]
-    path += [f"H{axis.place(p.at):.1f}V{_height(p.accuracy.value):.1f}" for p in _thin(line.points)]
+    path = [f"M{axis.place(axis.low):.1f} {height_of(line.start):.1f}"]
+    path += [f"H{axis.place(p.at):.1f}V{height_of(p.accuracy.value):.1f}" for p in _thin(line.points)]
     path.append(f"H{axis.place(max(line.end, axis.low)):.1f}")
     return _line(line.color, "".join(path), line.name)
 
@@ -144,7 +146,7 @@ def line_chart(name: str, lines: Sequence[StepLine], axis: Axis) -> Markup:
         for line in lines
     )
     about = f"Accuracy against {axis.label.lower()}: " + ", ".join(ends)
-    return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *(_steps(line, axis) for line in lines))
+    return figure("lines", name, about, (WIDTH, HEIGHT), frame(axis), *(_steps(line, axis) for line in lines))
 
 
 class Mark(NamedTuple):
@@ -178,13 +180,13 @@ def rate_chart(
         f"{called} from {p[0]} at {axis.show(p[0].at)} to {p[-1]} at {axis.show(p[-1].at)}" for called, _, p in curves
     )
     about = f"{what} against {axis.label.lower()}: " + ", ".join(ends)
-    across = (_line(color, f"M{LEFT} {_height(at):.1f}H{WIDTH - RIGHT}") for color, at in levels)
+    across = (_line(color, f"M{LEFT} {height_of(at):.1f}H{WIDTH - RIGHT}") for color, at in levels)
     shift = 4 if len(curves) > 1 else 0  # so that intervals at one position are side by side
     shapes = (
         _join(called, color, points, axis, shift * (number - (len(curves) - 1) / 2))
         for number, (called, color, points) in enumerate(curves)
     )
-    return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *across, *shapes)
+    return figure("lines", name, about, (WIDTH, HEIGHT), frame(axis), *across, *shapes)
 
 
 def _line(color: int, path: str, title: str = "") -> Markup:
@@ -194,7 +196,7 @@ def _line(color: int, path: str, title: str = "") -> Markup:
 
 
 def _join(name: str, color: int, points: Sequence[Mark], axis: Axis, shift: float) -> Markup:
-    places = [(axis.place(p.at) + shift, *(_height(y) for y in (p.value, p.low, p.high))) for p in points]
+    places = [(axis.place(p.at) + shift, *(height_of(y) for y in (p.value, p.low, p.high))) for p in points]
     whiskers = [tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{a:.1f}", y2=f"{b:.1f}") for x, _, a, b in places]
     paint = f"fill:{stroke(color)[0]}"
     dots = [tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3, style=paint) for x, y, _, _ in places]
