@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.budget_options import BudgetOptions
 from malaprop.frame.study.prompt_options import Prompting
-from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
+from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import CorrectTexts, name_models
