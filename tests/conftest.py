@@ -12,6 +12,7 @@ import pytest
 import toy
 from hypothesis import HealthCheck, settings
 
+from malaprop.assets.senses import Sense
 from malaprop.assets.vectors import Neighbours, Vectors
 from malaprop.core.errors import AssetError
 from malaprop.core.example import Example
@@ -107,8 +108,28 @@ class _Relations:
     def are_opposed(self, one: str, two: str) -> bool:
         return toy.weigh(one) * toy.weigh(two) < 0
 
+    wordnet = _WordNet()
+
+    def similar_to(self, sense: int) -> frozenset[int]:
+        return frozenset()
+
     def are_related(self, one: str, two: str) -> bool:
         return two.lower() in toy.SYNONYMS.get(one.lower(), ())
+
+
+class _Polarity:
+    def valence(self, word: str) -> float | None:
+        return toy.WEIGHTS.get(word.lower(), 0.0)
+
+
+class _Senses:
+    """Each word has two senses: one that it shares with its synonyms and their synonyms, and one of its own."""
+
+    def of(self, word: str, pos: str) -> tuple[Sense, ...]:
+        return (Sense(0, 0.9), Sense(sum(map(ord, word.lower())), 0.1))
+
+    def describe(self, synset: int) -> str:
+        return f"sense {synset}"
 
 
 def _neighbours() -> Neighbours:
@@ -146,11 +167,19 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
     What a process keeps of them, a tagger with its WordNet or a speller with its words, goes with the test: another
     test may want the real ones.
     """
-    from malaprop.assets import counterfit, light_tagger, relations  # noqa: F401 - imported later they'd keep stand-ins
+    from malaprop.assets import (  # noqa: F401 - imported later they'd keep stand-ins
+        counterfit,
+        light_tagger,
+        polarity,
+        relations,
+        senses,
+    )
 
     forget_assets()
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
     monkeypatch.setattr("malaprop.assets.relations.open_relations", _Relations)
+    monkeypatch.setattr("malaprop.assets.polarity.open_polarity", _Polarity)
+    monkeypatch.setattr("malaprop.assets.senses.open_senses", _Senses)
     monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
     monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
     monkeypatch.setattr(

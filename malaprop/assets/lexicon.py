@@ -47,6 +47,26 @@ def stop_words() -> frozenset[str]:
 
 
 @cache
+def function_words() -> frozenset[str]:
+    """Return the stop words and further words of grammar: rarer prepositions, conjunctions, pronouns, light verbs."""
+    return stop_words() | frozenset(read_packaged("function.txt").split())
+
+
+@cache
+def quantity_words() -> frozenset[str]:
+    """Return words that count, compare, order, date, negate, hedge or colour, in lower case: few, never, may, red."""
+    return frozenset(read_packaged("quantity.txt").split())
+
+
+def is_quantity(word: str) -> bool:
+    """Whether a word is a number, a negation or another word of `quantity_words`, also where a hyphen joins it."""
+    lower = word.lower().replace("\u2019", "'")
+    if any(mark.isdigit() for mark in lower) or lower.endswith(("n't", "-fold")):
+        return True
+    return not quantity_words().isdisjoint((lower, lower.partition("-")[0]))
+
+
+@cache
 def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tuple[str, ...]]:
     """Return the keys next to each letter or digit on a US keyboard, nearest first, in the case of the letter.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -11,9 +12,12 @@ from malaprop.assets import store
 from malaprop.assets.wordnet import PARTS, WordNet, open_wordnet
 
 _FILES = ("noun", "verb", "adj", "adv")  # in the order in which the index numbers their synsets
-_SIMILAR, _OPPOSED, _DERIVED = "&", "!", ("+", "\\")  # WordNet's pointers; derived: of the same root
-_WANTED = (" & ", " ! ", " + ", " \\ ")
+_SIMILAR, _OPPOSED, _ABOVE, _DERIVED = "&", "!", "@", ("+", "\\")  # WordNet's pointers; derived: of the same root
+_WANTED = (" & ", " ! ", " @ ", " + ", " \\ ")
 _NEGATING = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis", "anti", "anti-", "counter", "de")
+_REVERSING = (*_NEGATING, "under", "over")  # what these make of a word is never its synonym, but for those below
+_NOT_REVERSED = frozenset({"valuable", "flammable", "press", "tense", "part", "habit", "fuse", "form", "sure"})
+_OF_ADJECTIVES = re.compile(r"(?:al|ic|ous)$")  # moral and amoral, but not live and alive
 _REMEMBERED = 1 << 16
 
 
@@ -30,6 +34,7 @@ class Relations:
         self.wordnet = wordnet
         self._similar: dict[int, set[int]] = defaultdict(set)
         self._against: dict[int, set[int]] = defaultdict(set)
+        self._above: dict[int, set[int]] = defaultdict(set)  # of nouns and verbs: what the sense is a kind of
         self._derived: dict[str, set[int]] = defaultdict(set)
         lines = [line for name in _FILES for line in _read_synsets(folder / f"data.{name}")]
         numbers = {(_part(line[12]), line[:8]): number for number, line in enumerate(lines)}
@@ -48,7 +53,11 @@ class Relations:
             if symbol == _SIMILAR:
                 self._similar[here].add(numbers[_part(kind), offset])
             elif symbol == _OPPOSED:
-                self._against[here].add(numbers[_part(kind), offset])
+                there = numbers[_part(kind), offset]
+                self._against[here].add(there)
+                self._against[there].add(here)
+            elif symbol == _ABOVE:
+                self._above[here].add(numbers[_part(kind), offset])
             elif symbol in _DERIVED and between != "0000":
                 self._derived[words[int(between[:2], 16) - 1]].add(numbers[_part(kind), offset])
 
@@ -68,16 +77,56 @@ class Relations:
         against = {other for sense in self.around(word) for other in self._against.get(sense, ())}
         return any(len(rest) > 2 and not against.isdisjoint(self.around(rest)) for rest in rests)
 
+    def _are_antonyms(self, one: str, two: str) -> bool:
+        """Whether a sense around one word is the antonym of a sense around the other, or of what that is a kind of."""
+        there = self.around(two)
+        wide = there.union(*(self._above.get(sense, ()) for sense in self.wordnet.senses(two)))
+        return any(not wide.isdisjoint(self._against.get(sense, ())) for sense in self.around(one))
+
+    def _reverses(self, one: str, two: str) -> bool:
+        """Whether one word is the other with a prefix that negates, or both differ by -less against -ful or nothing."""
+        ones, twos = self._stems(one), self._stems(two)
+        made, back = _reverse_each(ones), _reverse_each(twos)
+        if not (made.isdisjoint(twos) and back.isdisjoint(ones)):
+            return True
+        return any(self._lacks(a, twos) for a in ones) or any(self._lacks(b, ones) for b in twos)
+
+    def _stems(self, word: str) -> frozenset[str]:
+        """Return the word, its base forms, and of an adverb the adjective: *disinterestedly*, *disinterested*."""
+        lower = word.lower()
+        found = {lower, *(base for pos in PARTS for base in self.wordnet.bases(lower, pos))}
+        return frozenset(found | {stem[:-2] for stem in found if stem.endswith("ly") and len(stem) > 5})
+
+    @staticmethod
+    def _lacks(stem: str, others: frozenset[str]) -> bool:
+        """Whether a stem says that what one of the others names is missing: *hopeless* of *hope* and of *hopeful*."""
+        root = stem.removesuffix("less")
+        return root != stem and len(root) > 2 and not others.isdisjoint({root, root + "ful", root + "y"})
+
+    def similar_to(self, sense: int) -> frozenset[int]:
+        """Return the senses that WordNet calls similar to an adjective's: the head of its cluster, or its members."""
+        return frozenset(self._similar.get(sense, ()))
+
     def are_related(self, one: str, two: str) -> bool:
         """Whether the words share a sense, or have senses that are similar to the same one."""
         return not self.around(one).isdisjoint(self.around(two))
 
     def are_opposed(self, one: str, two: str) -> bool:
-        """Whether the words are antonyms, or one of them is negated and not a synonym of the other."""
-        there = self.around(two)
-        if any(not there.isdisjoint(self._against.get(sense, ())) for sense in self.around(one)):
+        """Whether the words are antonyms, or one of them is negated and not a synonym of the other.
+
+        Kinds of what is opposed count: *decline* is a kind of decrease, the antonym of *increase*. So does a word that
+        is the other one with a prefix or an ending: *interested* and *disinterested*, *hopeful* and *hopeless*.
+        """
+        if self._reverses(one, two) or self._are_antonyms(one, two) or self._are_antonyms(two, one):
             return True
         return self.is_negated(one) != self.is_negated(two) and two.lower() not in self.wordnet.synonyms(one.lower())
+
+
+def _reverse_each(stems: frozenset[str]) -> set[str]:
+    """Return the stems with each prefix that reverses what a word says, whether or not there is such a word."""
+    some = stems - _NOT_REVERSED
+    made = {prefix + stem for stem in some for prefix in _REVERSING}
+    return made | {"a" + stem for stem in some if _OF_ADJECTIVES.search(stem)}
 
 
 def _part(kind: str) -> str:

@@ -152,6 +152,15 @@ class WordNet:
                     found |= dict.fromkeys(synsets[starts[place] : starts[place + 1]].tolist())
         return list(found)
 
+    def senses_of_base(self, lemma: str, pos: str) -> list[int]:
+        """Return the numbers of a lemma's synsets in one part of speech, in WordNet's order; no forms of it."""
+        place = self._keys.get(lemma)
+        if place is None:
+            return []
+        starts, synsets = self._views[_known(pos)]
+        found: list[int] = synsets[starts[place] : starts[place + 1]].tolist()
+        return found
+
     def names(self, synset: int) -> list[str]:
         """Return the names in a synset, with underscores for spaces, in WordNet's order."""
         starts, members = self._members

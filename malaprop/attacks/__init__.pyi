@@ -38,9 +38,11 @@ from malaprop.attacks.constraints.edits import (
     MaxWords,
     OncePerSlot,
 )
+from malaprop.attacks.constraints.guards import KeepFunctionWords, KeepQuantities, SameForm, SamePolarity
 from malaprop.attacks.constraints.language import LikelyInPlace, LikelyNext, PerplexityRatio
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
 from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, KeepWords, LongWords
+from malaprop.attacks.constraints.senses import FitsSense
 from malaprop.attacks.constraints.similarity import BleuFloor, ChrfFloor, NoNewMistakes, SentenceCosine, TokenSimilarity
 from malaprop.attacks.constraints.words import MeanVector, SamePart, SameTag, WordCosine
 from malaprop.attacks.goals.goal import (
@@ -117,6 +119,7 @@ __all__ = [
     "Filtered",
     "FirstFound",
     "FirstWords",
+    "FitsSense",
     "FlipBeam",
     "Genetic",
     "Goal",
@@ -127,7 +130,9 @@ __all__ = [
     "InContext",
     "Inflections",
     "InvisibleCharacters",
+    "KeepFunctionWords",
     "KeepNames",
+    "KeepQuantities",
     "KeepStopWords",
     "KeepWords",
     "Kept",
@@ -168,7 +173,9 @@ __all__ = [
     "Rewrites",
     "RuleWords",
     "Saliency",
+    "SameForm",
     "SamePart",
+    "SamePolarity",
     "SameTag",
     "Search",
     "SentenceCosine",

@@ -17,7 +17,12 @@ SYNSETS = {
         ("00000006", "n", ["Bond"], []),
         ("00000007", "n", ["bond", "alliance"], []),
     ],
-    "verb": [("00000001", "v", ["amuse"], [("00000003", "a", 1, 1, "+")])],
+    "verb": [
+        ("00000001", "v", ["amuse"], [("00000003", "a", 1, 1, "+")]),
+        ("00000002", "v", ["grow"], [("00000003", "v", 1, 1)]),
+        ("00000003", "v", ["shrink"], []),
+        ("00000004", "v", ["decline"], [("00000003", "v", 0, 0, "@")]),
+    ],
     "adj": [
         ("00000001", "a", ["humorous"], [("00000002", "a", 1, 1), ("00000003", "a", 0, 0, "&")]),
         ("00000002", "a", ["humorless"], [("00000001", "a", 1, 1), ("00000004", "a", 0, 0, "&")]),
@@ -48,6 +53,11 @@ def relations(tmp_path_factory) -> Relations:
         ("humorless", "amuse"),
         ("usual", "unusual"),  # by its prefix alone
         ("odd", "unusual"),
+        ("plot", "counterplot"),  # a word and the same with a prefix, though WordNet lacks the second
+        ("humour", "humourless"),
+        ("hopeful", "hopelessly"),
+        ("atypical", "typical"),
+        ("grow", "decline"),  # a kind of shrinking
     ],
 )
 def test_words_that_say_the_contrary(relations, one, two):
@@ -59,6 +69,11 @@ def test_words_that_say_the_contrary(relations, one, two):
 def test_words_that_do_not(relations, one, two):
     assert not relations.are_opposed(one, two)
     assert relations.are_related(one, two)
+
+
+@pytest.mark.parametrize(("one", "two"), [("valuable", "invaluable"), ("live", "alive"), ("shrink", "decline")])
+def test_words_that_only_look_reversed(relations, one, two):
+    assert not relations.are_opposed(one, two)
 
 
 def test_words_of_no_shared_sense(relations):

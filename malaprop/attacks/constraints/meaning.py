@@ -12,12 +12,14 @@ from malaprop.attacks.trial import Trial
 from malaprop.core.ask import MASKED_LM, Ask, Cloze, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
-from malaprop.core.text import Ints, Words
+from malaprop.core.text import Ints, Text, Words
 
+_MOST_CAPITALS = 0.6  # of the words of a text; with more, its capitals mark no names
+_ENDS = frozenset(".!?:;\"'([-\u201c\u2018\u2014")  # behind these a sentence, a quotation or a headline begins
 _NEGATIONS = frozenset({"no", "not", "never", "nothing", "none", "nobody", "hardly", "barely", "without", "nor"})
 
 
-def _judge(
+def judge_pairs(
     trial: Trial, name: str, slots: Ints, words: Sequence[Ints], fits: Callable[[str, str], bool]
 ) -> list[Flags]:
     """Flag for each slot the replacements that fit its word; cached in the table, as words repeat."""
@@ -40,6 +42,7 @@ class NotOpposed:
     """
 
     stage: ClassVar[Literal["word"]] = "word"
+    language: ClassVar[str] = "en"
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         yield from ()  # a generator like its siblings, though it asks nothing
@@ -52,7 +55,7 @@ class NotOpposed:
                 return _NEGATIONS.isdisjoint({*other.lower().split()} - {word.lower()})
             return not relations.are_opposed(word, other)
 
-        return _judge(trial, "not-opposed", slots, words, fits)
+        return judge_pairs(trial, "not-opposed", slots, words, fits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,40 +67,53 @@ class Related:
     """
 
     stage: ClassVar[Literal["word"]] = "word"
+    language: ClassVar[str] = "en"
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         yield from ()  # a generator like its siblings, though it asks nothing
         from malaprop.assets.relations import open_relations
 
         relations = open_relations()
-        return _judge(trial, "related", slots, words, lambda a, b: " " in b or relations.are_related(a, b))
+        return judge_pairs(trial, "related", slots, words, lambda a, b: " " in b or relations.are_related(a, b))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepNames:
     """Names stay: words tagged as such, words that WordNet writes with a capital alone, and a noun behind one of these.
 
-    The last two are for texts in lower case: *james bond*.
+    The last two are for texts in lower case: *james bond*. Where most words are in lower case, those with a capital
+    inside a sentence are names, too.
     """
 
     stage: ClassVar[Literal["word"]] = "word"
+    language: ClassVar[str] = "en"
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         tags = yield from trial.tags()
-        names = _find_names(trial.origin.strings, tags)
+        names = _find_names(trial.origin, tags)
         return [np.full(len(options), not names[s], np.bool_) for s, options in zip(slots.tolist(), words, strict=True)]
 
 
-def _find_names(strings: Sequence[str], tags: Sequence[str]) -> list[bool]:
+def _find_names(text: Text, tags: Sequence[str]) -> list[bool]:
     from malaprop.assets.wordnet import open_wordnet
 
     wordnet = open_wordnet()
     names: list[bool] = []
-    for word, tag in zip(strings, tags, strict=True):
+    for word, tag, capital in zip(text.strings, tags, _find_capitals(text), strict=True):
         sole = tag in ("NOUN", "PROPN") and wordnet.is_name(word)
         behind = bool(names) and names[-1] and tag in ("NOUN", "PROPN")
-        names.append(tag == "PROPN" or sole or behind)
+        names.append(tag == "PROPN" or sole or behind or capital)
     return names
+
+
+def _find_capitals(text: Text) -> list[bool]:
+    """Flag the words with a capital inside a sentence; none where capitals say nothing, as in a headline."""
+    values, fields, strings = text.values(), text.field_of_slots().tolist(), text.strings
+    upper = [word[:1].isupper() for word in strings]
+    if sum(upper) > _MOST_CAPITALS * len(upper):
+        return [False] * len(upper)
+    before = [values[field][:start].rstrip() for field, (start, _) in zip(fields, text.spans(), strict=True)]
+    return [up and bool(head) and head[-1] not in _ENDS for up, head in zip(upper, before, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +121,7 @@ class OtherLexeme:
     """The replacement is no other form of the word: by WordNet they share no base form (Ebrahimi et al. 2018)."""
 
     stage: ClassVar[Literal["word"]] = "word"
+    language: ClassVar[str] = "en"
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         yield from ()  # a generator like its siblings, though it asks nothing
@@ -149,6 +166,11 @@ class InContext:
     def __post_init__(self) -> None:
         if self.times < 1 or not 0 <= self.least < 1:
             raise SettingError(f"InContext wants times >= 1 and 0 <= least < 1, got {self.times} and {self.least}")
+
+    @property
+    def language(self) -> str:
+        """The language that the model reads: English for the packaged one, empty (not known) for any other."""
+        return "" if self.model else "en"
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         table = trial.origin.table.strings
