@@ -24,4 +24,4 @@ def guards(kind: str) -> tuple[WordRule, ...]:
     by_pair = (OtherLexeme(), SameForm(), SamePolarity(), NotOpposed())
     related = () if kind == "synonyms" else (Related(),)
     # what stands beside these is read in its sense, so that rarer words of it may be less likely than `strict` allows
-    return (*by_place, *by_pair, *related, FitsSense(unshared=kind == "synonyms"), InContext(times=200, least=2e-6))
+    return (*by_place, *by_pair, *related, FitsSense(unshared=kind == "synonyms"), InContext(times=100, least=1e-5))

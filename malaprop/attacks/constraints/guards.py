@@ -124,7 +124,7 @@ class SamePolarity:
 
     The valence of a word lies between -4 and 4 (see `assets.polarity`). Two words are refused that lie more than
     `most` apart, more than `alike` where both are on one side, at least `clear` from 0; and so are two that are clearly
-    on different sides. A word that the table lacks may stand for words below `clear` alone.
+    on different sides. A word that the table lacks is rare and replaces no other.
     """
 
     most: float = 1.6
@@ -151,9 +151,10 @@ class SamePolarity:
         return judge_pairs(trial, str(self), slots, words, fits)
 
     def agree(self, one: float | None, two: float | None) -> bool:
-        """Whether two valences are near enough; None: the table does not know the word."""
-        if one is None or two is None:
-            return abs(one or two or 0.0) < self.clear
+        """Whether the valence of a replacement is near enough to the word's; None: the table does not know it."""
+        if two is None:
+            return False
+        one = one or 0.0
         both = min(abs(one), abs(two)) >= self.clear
         if both and one * two < 0:
             return False

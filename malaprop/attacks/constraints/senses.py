@@ -17,7 +17,7 @@ from malaprop.core.score import Flags
 from malaprop.core.text import Ints
 
 ENCODER = "encoder"  # MiniLM reads the sentences and the glosses, whatever encoder the attack compares texts with
-_MOST = 6  # senses of a word that are weighed; later ones are rare
+_MOST, _RARE = 6, 0.01  # how many senses of a word are weighed, and the least share of its uses that one has
 _SLACK = 1e-4  # an encoder's last digits move with its batch
 
 
@@ -86,7 +86,8 @@ class FitsSense:
         listed: list[tuple[Sense, ...]] = []
         for slot, row in zip(slots.tolist(), wanted, strict=True):
             asked = any(row) and tags[slot] in WORDNET_PART
-            listed.append(senses.of(strings[slot], WORDNET_PART[tags[slot]])[:_MOST] if asked else ())
+            some = senses.of(strings[slot], WORDNET_PART[tags[slot]])[:_MOST] if asked else ()
+            listed.append(tuple(sense for sense in some if sense.share >= _RARE))
         shown = {i: self._show(trial, int(slots[i])) for i, some in enumerate(listed) if len(some) > 1}
         glosses = {sense.synset: senses.describe(sense.synset) for i in shown for sense in listed[i]}
         texts = list(dict.fromkeys([*shown.values(), *glosses.values()]))
