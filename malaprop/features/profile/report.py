@@ -15,7 +15,7 @@ from malaprop.frame.report.tables import DASH, bullets, card, lines_of, number, 
 
 NAMES = ("Victim", "Score", "Clean", "Noise 10%", "1 word", "20%", "Queries")  # what a terminal has room for
 _COLUMNS = (
-    *("Victim", "Score", "Noise score", "Attack score", "Ahead by", "Clean", "Noise 10%"),
+    *("Victim", "Score", "Ahead by", "Noise score", "Attack score", "Clean", "Noise 10%"),
     *("1 word", "5%", "10%", "20%", "Queries", "Transfer"),
 )
 TITLE = "Robustness profile"
@@ -32,7 +32,7 @@ _CHART = (
 )
 _QUERIES = ("Victim", "Broken", "Lower quartile", "Median", "Upper quartile", "Most")
 _TRANSFER = "How many adversarial texts of each source a victim gets wrong, of those whose originals it gets right."
-_LINE = 11  # height of a rank beside the chart
+_LINE, _COLUMN, _BESIDE = 11, 17, 48  # height and width of a rank beside the chart, and the room for all of them
 
 
 def body(records: Sequence[ProfileRecord]) -> Markup:
@@ -78,8 +78,8 @@ def _row(rank: int, one: ProfileEntry) -> tuple[str, ...]:
         return (name, one.reason, *[DASH] * 3, _share(one.clean), *[DASH] * 7)
     noise, queries = one.noise_at(0.1), one.queries
     return (
-        name, _estimate(one.score), _estimate(one.noise_score), _estimate(one.worst_score),
-        _estimate(one.gap, sign="+"), _share(one.clean), share(None if noise is None else noise.value),
+        name, _estimate(one.score), _estimate(one.gap, sign="+"), _plain(one.noise_score), _plain(one.worst_score),
+        _share(one.clean), share(None if noise is None else noise.value),
         _share(one.one_word), *(_share(one.worst_at(most)) for most in (0.05, 0.1, 0.2)),
         number(None if queries is None else queries.median), _share(one.transferred),
     )  # fmt: skip
@@ -93,6 +93,10 @@ def _estimate(found: Estimate | None, sign: str = "") -> str:
     if found is None or found.value != found.value:
         return DASH
     return f"{found.value:{sign}.1f} ({found.low:{sign}.1f} to {found.high:{sign}.1f})"
+
+
+def _plain(found: Estimate | None) -> str:
+    return number(None if found is None or found.value != found.value else found.value, ".1f")
 
 
 def _kind_rows(record: ProfileRecord) -> list[tuple[str, ...]]:
@@ -150,7 +154,7 @@ def chart(entries: Sequence[ProfileEntry]) -> Markup:
         ends += [(height_of(noise[-1][1]), str(rank), color), (height_of(worst[-1][1]), str(rank), color)]
     about = "; ".join(_describe(one) for one in entries if one.score is not None)
     name = "Accuracy against the share of changed words"
-    return figure("lines", name, about, (WIDTH, HEIGHT), frame(axis), *shapes, *_ranks(ends))
+    return figure("lines", name, about, (WIDTH + _BESIDE, HEIGHT), frame(axis), *shapes, *_ranks(ends))
 
 
 def _describe(one: ProfileEntry) -> str:
@@ -161,7 +165,7 @@ def _describe(one: ProfileEntry) -> str:
 
 
 def _line(path: str, color: int, title: str, dash: str | None = None) -> Markup:
-    style = f"stroke:var(--c{color})"
+    style = f"stroke:var(--c{color});stroke-width:1.6"
     return tag("path", tag("title", title), d=path, class_="line", style=style, stroke_dasharray=dash)
 
 
@@ -172,7 +176,7 @@ def _ranks(ends: Sequence[tuple[float, str, int]]) -> list[Markup]:
     for y, rank, color in sorted(ends):
         column = next((n for n, ys in enumerate(placed) if y - ys[-1] >= _LINE), len(placed))
         placed[column : column + 1] = [[*(placed[column] if column < len(placed) else []), y]]
-        x = WIDTH - RIGHT + 4 + 17 * column
+        x = WIDTH - RIGHT + 4 + _COLUMN * column
         out.append(tag("text", rank, x=x, y=f"{y:.1f}", dy="0.34em", style=f"fill:var(--c{color});font-size:{_LINE}px"))
     return out
 
