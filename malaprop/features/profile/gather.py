@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +42,9 @@ class Scored:
 def gather(study: Profile, root: Path, data: Dataset) -> ProfileRecord:
     """Return the record of what the tasks left in the study's folder."""
     noise = {name: _read(JsonFile(NoiseAnswers), root / "noise" / name) for name in study.named}
-    found = [_profile_victim(root, name, noise[name], study.sources) for name in study.named]
+    labels = Counter(example.label for example in data)
+    commonest = max(labels.values(), default=0)
+    found = [_profile_victim(root, name, noise[name], study.sources, commonest) for name in study.named]
     found.sort(key=lambda one: (-one.entry.score.value if one.entry.score else 1.0, one.entry.victim))
     below: list[Scored | None] = [*found[1:], None]
     entries = [replace(one.entry, gap=_gap(one, other)) for one, other in zip(found, below, strict=True)]
@@ -67,7 +70,7 @@ def _read(output: Output, folder: Path) -> Any:
     return output.value(folder) if output.there(folder) else Skipped("a spending limit ended the run before it")
 
 
-def _profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str]) -> Scored:
+def _profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], commonest: int) -> Scored:
     clean, runs = _read(JsonFile(CorrectTexts), root / "clean" / name), _read(RunFolder(), root / "runs" / name)
     missing = next((one for one in (clean, noise, runs) if isinstance(one, Skipped)), None)
     entry = ProfileEntry(victim=name, reason="" if missing is None else missing.reason)
@@ -82,13 +85,22 @@ def _profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str]) -
     right = _noise_accuracy(noise, ids)
     areas = noise_areas((0.0, *SHARES), right), worst_areas(np.asarray([breaks[id] for id in ids]), MOST)
     scores = 50 * (areas[0] + areas[1])
-    errors = describe_errors(runs)
+    doubts = _doubts(runs, sum(clean.right), commonest)
     entry = replace(
         entry, score=estimate(scores), noise_score=estimate(100 * areas[0]), worst_score=estimate(100 * areas[1]),
         noise=_noise_points(noise, ids, right), one_word=_one_word(runs), worst=_worst_points(list(breaks.values())),
-        queries=_queries(runs), transfer=_transfer(root, name, sources), notes=(errors,) if errors else (),
+        queries=_queries(runs), transfer=_transfer(root, name, sources), notes=doubts,
     )  # fmt: skip
     return Scored(entry=entry, scores=dict(zip(ids, scores.tolist(), strict=True)))
+
+
+def _doubts(runs: Sequence[Outcome], right: int, commonest: int) -> tuple[str, ...]:
+    """Return lines on texts with errors, and on a victim that may give one label to all texts."""
+    guess = (
+        f"right on {right} texts, and the commonest label has {commonest}: a model that always gives one label cannot "
+        "be broken, so this score says nothing"
+    )
+    return tuple(filter(None, (describe_errors(runs), guess if right <= commonest else "")))
 
 
 def find_breaks(runs: Sequence[Outcome]) -> dict[str, float]:

@@ -176,6 +176,16 @@ def test_a_victim_that_fails_costs_its_figures_alone():
     assert any("boom" in line for line in found.view.troubles)
 
 
+def test_a_victim_that_always_gives_one_label_is_told_apart():
+    def yes(texts):
+        return [[0.2, 0.8] for _ in texts]
+
+    found = profiled(yes, toy.predict)
+    notes = {one.victim: one.notes for one in found.record.entries}
+    assert "cannot be broken" in notes["yes"][0]
+    assert notes["predict"] == ()
+
+
 def test_a_regression_is_refused():
     with pytest.raises(VictimError, match="no labels"):
         profiled(toy.victim(lambda texts: [0.5 for _ in texts], answers="number"))
