@@ -17,6 +17,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.example import Example, number_rows
 from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.insight import Apart, Blank, Focus, Toward
+from malaprop.core.judgement import JUDGE, Judgement
 from malaprop.core.text import Text
 from malaprop.engine.service import FunctionService, GradientService, InsightService, Scoring, Service, UncachedScoring
 from malaprop.frame.records.outcome import Outcome
@@ -242,6 +243,18 @@ def fill(clozes: Sequence[Cloze]) -> list[Guesses]:
     ]
 
 
+HARMLESS = {"good", "fine", "nice", "great", "film", "movie", "picture"}
+
+
+def judge(asked: Sequence[Judgement]) -> list[float]:
+    """A reader who finds the meaning kept where only harmless words changed, and is unsure of okay."""
+    out = []
+    for one in asked:
+        fresh = {*one.changed.lower().split()} - {*one.original.lower().split()}
+        out.append(0.9 if fresh <= HARMLESS else 0.5 if fresh <= HARMLESS | {"okay"} else 0.1)
+    return out
+
+
 def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service]:
     scoring = Scoring(target, remember=remember)
     white: dict[str, Service] = {}
@@ -268,6 +281,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "next-word": FunctionService(lambda asks: [-0.5 * np.asarray([len(w) for w in ask.words]) for ask in asks]),
         "log-probability": FunctionService(lambda texts: [-0.5 * len(text) for text in texts]),
         MASKED_LM: FunctionService(fill),
+        JUDGE: FunctionService(judge),
     }
 
 

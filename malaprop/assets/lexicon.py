@@ -128,6 +128,13 @@ def visual_neighbours() -> dict[str, tuple[str, ...]]:
     return table
 
 
+def is_known(word: str) -> bool:
+    """Return whether a word in lower case is a function word, or a form of a word in WordNet."""
+    from malaprop.assets.wordnet import PARTS, open_wordnet
+
+    return word in stop_words() or any(open_wordnet().bases(word, part) for part in PARTS)
+
+
 @cache
 def misspellings() -> dict[str, tuple[str, ...]]:
     """Return people's misspellings of words in lower case, from the asset; without it a short list of our own."""

@@ -35,6 +35,19 @@ def why_not(measure: str, *, encoder: str = "minilm") -> str:
     return ""
 
 
+def why_no_judge(name: str = "", *, fetch: bool = False) -> str:
+    """Say in one line why the judge of meaning cannot be asked, empty where it can; any other judge is let pass."""
+    from malaprop.assets import store
+
+    if name:
+        return ""
+    try:
+        store.locate("judge", fetch=fetch)
+    except AssetError as error:
+        return f"the judge of meaning cannot be asked: {error}"
+    return ""
+
+
 def _why_no_grammar() -> str:
     """Say what grammar lacks: LanguageTool, which needs Java, comes first, as in `open_checker`."""
     if find_spec("language_tool_python") is not None:

@@ -9,7 +9,8 @@ _PLACES = {
     "attack": "Attack Candidates Constraint EditRule Ending Fallback Own PartRule Search SlotRule TextRule Together "
     "WordRule try_in_turn",
     "trial": "Held Space Trial",
-    "quality": "set_quality tighten",
+    "judge": "Judge",
+    "quality": "set_quality set_validity tighten",
     "candidates.lookup": "Inflections Listed Misspellings NearWords Vocabulary WordNetSynonyms remembered",
     "candidates.chars": "CharEdits Homoglyphs VisualNeighbours",
     "candidates.unseen": "Deletions InvisibleCharacters Reorderings",

@@ -12,6 +12,7 @@ from malaprop.attacks.candidates.rules import RuleWords
 from malaprop.attacks.constraints.positions import KeepWords
 from malaprop.attacks.encoders import check as check_encoder
 from malaprop.attacks.goals.goal import Accepted, Goal, Moved, Untargeted
+from malaprop.attacks.judge import Judge
 from malaprop.attacks.partmarks import Bits
 from malaprop.attacks.trial import Held, Space, Spent, Trial
 from malaprop.core.ask import Ask, ServiceFailed, Steps
@@ -27,6 +28,7 @@ from malaprop.core.victim import find_rejected
 
 MEASURES = ("similarity", "perplexity", "grammar", "agreement", "distance")
 WRONG = "the victim does not give the true label"
+REFUSED = "the judge of meaning refuses every text that reaches the goal"
 RETRIES = 32  # searches of one example that may end with a success that a fresh query does not confirm
 
 
@@ -147,6 +149,8 @@ class Ending:
     measures: Mapping[str, float] = field(default_factory=dict)
     checks: int = 0  # unbatched answers that were needed, with the one that confirmed a success
     by: str = ""  # the recipe that succeeded, where several were tried in turn
+    meaning: float | None = None  # the judge's number for a success, where there is a judge
+    flips: int = 0  # texts that reached the goal, but changed their meaning in the eyes of the judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +177,8 @@ class Attack:
     )
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
     stages: tuple[Attack, ...] = ()  # attacks tried in turn until one succeeds; the first has the parts above
+    judge: Judge | None = None  # only texts that it allows may win
+    rater: Judge | None = field(default=None, metadata={"record": False})  # rates successes; None: `judge` does
 
     def __post_init__(self) -> None:
         if self.budget is not None and (not isinstance(self.budget, (int, np.integer)) or self.budget < 1):
@@ -200,6 +206,11 @@ class Attack:
             made = replace(made, goal=self.goal.for_labels(names))
         if isinstance(self.candidates, RuleWords):
             made = replace(made, candidates=self.candidates.for_labels(names))
+        made = replace(
+            made,
+            judge=self.judge and self.judge.for_labels(names),
+            rater=self.rater and self.rater.for_labels(names),
+        )
         return replace(made, stages=tuple(stage.for_labels(names) for stage in self.stages)) if self.stages else made
 
     def for_victim(self, label_names: Sequence[str]) -> Attack:
@@ -273,19 +284,14 @@ class Attack:
             if not final.reached:
                 return Ending(
                     *("failed", origin, first, final.text, final.answer, trial.asked),
-                    reason=_describe_nothing(trial) if not trial.tried and not trial.spent else trial.reason,
+                    reason=_describe_failure(trial),
                     measures=trial.notes,
                     checks=trial.checks,
+                    flips=trial.flips,
                 )
             fresh = yield from trial.verified(final.text)
             if bool(self.goal.reached(np.asarray([fresh], np.float32), label, 0.0)[0]):
-                measured = yield from _measured(self.measures, trial, final.text)
-                return Ending(
-                    *("success", origin, first, final.text, fresh, trial.asked),
-                    measures={**trial.notes, **measured},
-                    checks=trial.checks,
-                    by=by,
-                )
+                return (yield from self._succeed(trial, first, final.text, fresh, by))
             if not trial.rounding:
                 was, now = winner(final.answer), winner(fresh)
                 reason = f"victim is not deterministic: it answered label {was}, then {now}, for the same text"
@@ -294,6 +300,36 @@ class Attack:
                 reason = f"{RETRIES + 1} successes in fewer bits were not confirmed by the victim's plain answers"
                 return Ending("failed", origin, first, final.text, fresh, trial.asked, reason, checks=trial.checks)
             trial = trial.rewound()
+
+    def _succeed(self, trial: Trial, first: Floats, final: Text, fresh: Floats, by: str) -> Steps[Ending]:
+        """Measure a confirmed success and let the judge rate it; one that the judge refuses is a failure."""
+        rater, meaning = self.judge or self.rater, None
+        if rater is not None:
+            (meaning,) = yield from rater.rate(trial, [final])
+            if self.judge is not None and meaning < self.judge.floor:
+                return Ending(
+                    *("failed", trial.origin, first, final, fresh, trial.asked, REFUSED),
+                    measures=trial.notes,
+                    checks=trial.checks,
+                    meaning=meaning,
+                    flips=trial.flips + 1,
+                )
+        measured = yield from _measured(self.measures, trial, final)
+        return Ending(
+            *("success", trial.origin, first, final, fresh, trial.asked),
+            measures={**trial.notes, **measured},
+            checks=trial.checks,
+            by=by,
+            meaning=meaning,
+            flips=trial.flips,
+        )
+
+
+def _describe_failure(trial: Trial) -> str:
+    """Return the reason why a search ended without success, where one is known."""
+    if not trial.tried and not trial.spent:
+        return _describe_nothing(trial)
+    return trial.reason or (REFUSED if trial.flips else "")
 
 
 def _describe_nothing(trial: Trial) -> str:
@@ -309,8 +345,10 @@ def _second(attack: Attack, fallback: Fallback) -> Attack:
 
 
 def _under_conditions_of(attack: Attack, stage: Attack) -> Attack:
-    """Return a stage with the goal, budget and measures of the attack that it belongs to."""
-    return replace(stage, goal=attack.goal, budget=attack.budget, measures=attack.measures)
+    """Return a stage with the goal, budget, measures and judge of the attack that it belongs to."""
+    return replace(
+        stage, goal=attack.goal, budget=attack.budget, measures=attack.measures, judge=attack.judge, rater=attack.rater
+    )
 
 
 def try_in_turn(name: str, attacks: Sequence[Attack]) -> Attack:

@@ -93,12 +93,14 @@ class Trial:
         self.held: Held | None = None
         self.inherited: Held | None = None  # the best of an earlier search
         self.notes: dict[str, float] = {}  # counts of the search, for the record of the example
+        self.flips = 0  # texts that reached the goal and that the judge of meaning refused
         self.reason = ""  # why the search failed, where it knows
         self._watch = WATCH.get()
         self._tags: list[str] | None = None
         self._seen: list[Scored] = []  # what reached the goal, and what was scored last
         self._edit_rules = [c for c in attack.constraints if c.stage == "edit"]
         self._text_rules = [c for c in attack.constraints if c.stage == "text"]
+        self._asks_texts = attack.judge is not None or bool(self._text_rules)  # a choice needs a service
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -126,7 +128,7 @@ class Trial:
         again.corrected = self.corrected
         again.asked = again.before = self.before
         again.held = again.inherited = self.inherited
-        again.checks, again.times = self.checks, self.times + 1
+        again.checks, again.times, again.flips = self.checks, self.times + 1, self.flips
         return again
 
     def pass_on(self, attack: Attack) -> Trial:
@@ -136,7 +138,7 @@ class Trial:
         following.asked = following.before = self.asked
         following.tried = self.tried
         following.held = following.inherited = self.held
-        following.notes, following._tags = self.notes, self._tags
+        following.notes, following._tags, following.flips = self.notes, self._tags, self.flips
         return following
 
     def confirmed(self, scored: Scored) -> Steps[Scored]:
@@ -323,7 +325,7 @@ class Trial:
 
     def _pick(self, groups: Sequence[Scored], floors: Sequence[float | None]) -> Steps[list[int]]:
         """Return the index that `choose` takes of each group, -1 for none."""
-        if not self._text_rules:
+        if not self._asks_texts:
             return [self._pick_best(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
         lines = [self._line(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
         chosen = [-1] * len(groups)
@@ -332,7 +334,8 @@ class Trial:
         while going:
             tops = [int(lines[i][at]) for i in going]
             texts = [groups[i].variants.pick(index) for i, index in zip(going, tops, strict=True)]
-            flags = (yield from self.admit(texts)).tolist()
+            reached = np.asarray([groups[i].reached[index] for i, index in zip(going, tops, strict=True)], np.bool_)
+            flags = (yield from self.admit(texts, reached)).tolist()
             for i, index, fine in zip(going, tops, flags, strict=True):
                 if fine:
                     chosen[i] = index
@@ -361,7 +364,9 @@ class Trial:
             whose, first = np.unique(groups[line], return_index=True)
             tops = line[first]
             fine = (
-                (yield from self.admit([scored.variants.pick(i) for i in tops.tolist()])) if self._text_rules else _ALL
+                (yield from self.admit([scored.variants.pick(i) for i in tops.tolist()], reached[tops]))
+                if self._asks_texts
+                else _ALL
             )
             chosen[whose[fine]] = tops[fine]
             line = np.delete(line, first)
@@ -406,21 +411,30 @@ class Trial:
             return order
         return order[(scored.values[order] > floor + SLACK) | scored.reached[order]]
 
-    def admit(self, texts: Sequence[Text]) -> Steps[Flags]:
-        """Flag the texts that satisfy the constraints that need a service."""
+    def admit(self, texts: Sequence[Text], reached: Flags | None = None) -> Steps[Flags]:
+        """Flag the texts that satisfy the constraints that need a service; the judge of meaning comes last.
+
+        `reached` flags those that reach the goal, so that the ones that the judge refuses are counted.
+        """
         fine = np.ones(len(texts), np.bool_)
         for rule in self._text_rules:
             left = np.flatnonzero(fine)
             if not len(left):
                 break
             fine[left] = yield from rule.texts(self, [texts[i] for i in left.tolist()])
+        judge, left = self.attack.judge, np.flatnonzero(fine)
+        if judge is not None and len(left):
+            fine[left] = yield from judge.allow(self, [texts[i] for i in left.tolist()])
+            if reached is not None:
+                self.flips += int((reached[left] & ~fine[left]).sum())
         return fine
 
     def admit_all(self, scored: Scored) -> Steps[Flags]:
         """Flag the variants that satisfy the constraints that need a service."""
-        if not self._text_rules:
+        if not self._asks_texts:
             return np.ones(len(scored.values), np.bool_)
-        return (yield from self.admit([scored.variants.pick(i) for i in range(len(scored.values))]))
+        every = [scored.variants.pick(i) for i in range(len(scored.values))]
+        return (yield from self.admit(every, scored.reached))
 
     # --- what may change
 

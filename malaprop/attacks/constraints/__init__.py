@@ -29,6 +29,7 @@ CONSTRAINTS = Catalogue(
         "same-tag": "malaprop.attacks.constraints.words:SameTag",
         "likely-in-place": "malaprop.attacks.constraints.language:LikelyInPlace",
         "likely-next": "malaprop.attacks.constraints.language:LikelyNext",
+        "known-words": "malaprop.attacks.constraints.language:KnownWords",
         "perplexity-ratio": "malaprop.attacks.constraints.language:PerplexityRatio",
         "mean-vector": "malaprop.attacks.constraints.words:MeanVector",
         "sentence-cosine": "malaprop.attacks.constraints.similarity:SentenceCosine",

@@ -98,3 +98,21 @@ class PerplexityRatio:
         found = yield Ask("language-model", list(map(trial.shown, [trial.origin, *texts])))
         logs = np.log(np.clip(np.asarray(found, np.float64), 1e-30, 1e30))
         return np.asarray(logs[1:] - logs[0] <= np.log(self.most) + _SLACK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownWords:
+    """Every replacement consists of words that English has: function words, or words that WordNet lists."""
+
+    stage: ClassVar[Literal["word"]] = "word"
+
+    def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
+        yield from ()  # a generator like its siblings, though it asks nothing
+        from malaprop.assets.lexicon import is_known
+
+        del slots
+        table = trial.origin.table
+        known: dict[int, bool] = table.notes.setdefault("known words", {})
+        for word in {word for options in words for word in options.tolist()} - known.keys():
+            known[word] = all(map(is_known, table.strings[word].lower().split()))
+        return [np.asarray([known[word] for word in options.tolist()], np.bool_) for options in words]

@@ -119,7 +119,7 @@ def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[int | Non
     for at in range(0, len(hits), each):
         part = np.sort(hits[at : at + each])
         texts = [scored.variants.pick(i) for i in part.tolist()]
-        kept = np.flatnonzero((yield from trial.admit(texts))).tolist()
+        kept = np.flatnonzero((yield from trial.admit(texts, np.ones(len(texts), np.bool_)))).tolist()
         if kept:
             top = yield from most_similar(trial, [texts[i] for i in kept])
             return int(part[kept[top]])

@@ -78,7 +78,7 @@ class Audit:
 
     victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", repeat=True, grows=True)
     attacks: tuple[Any, ...] = opt(ATTACKS, ATTACKS_HELP, name="attack", old=("attacks",), repeat=True, grows=True)
-    conditions: Conditions = opt(Conditions())
+    conditions: Conditions = opt(Conditions(validity="valid"))
     prompting: Prompting = opt(Prompting())
     texts: Selection = Selection()
     spending: BudgetOptions = BudgetOptions()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.judgement import Verdict, verdict
 
 if TYPE_CHECKING:
     from malaprop.core.text import Text
@@ -76,6 +77,8 @@ class Outcome:
 
     `adversarial` is None for skipped and error; for failed it is the strongest attempt. `measures` holds further
     measures, such as similarity and perplexity. `by` is the recipe that broke the text, if several were tried in turn.
+    `meaning` is a judge's number for a success: the chance that a reader finds the same meaning and label in it.
+    `flips` counts the texts that reached the goal, but that the judge refused.
     """
 
     id: str
@@ -91,6 +94,13 @@ class Outcome:
     reason: str | None = None
     measures: dict[str, float] = field(default_factory=dict)
     by: str | None = None
+    meaning: float | None = None
+    flips: int = 0
+
+    @property
+    def validity(self) -> Verdict | None:
+        """Whether the meaning was kept; None where no judge was asked."""
+        return None if self.meaning is None else verdict(self.meaning)
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
@@ -100,6 +110,8 @@ class Outcome:
         object.__setattr__(self, "changed_share", _round(self.changed_share))
         object.__setattr__(self, "seconds", _round(self.seconds))
         object.__setattr__(self, "measures", {k: _round(v) for k, v in self.measures.items()})
+        if self.meaning is not None:
+            object.__setattr__(self, "meaning", _round(self.meaning))
 
 
 class Outcomes(list[Outcome]):
@@ -125,6 +137,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "asked": spent.asked, "unique": spent.unique, "forwarded": spent.forwarded,
         "seconds": outcome.seconds, "seed": outcome.seed, "reason": outcome.reason, "by": outcome.by,
         **outcome.measures,
+        **({} if outcome.meaning is None else {"validity": outcome.validity, "meaning": outcome.meaning}),
     }  # fmt: skip
 
 
@@ -186,6 +199,10 @@ def to_plain(outcome: Outcome) -> dict[str, Any]:
         plain["measures"] = {name: _number(value) for name, value in outcome.measures.items()}
     if outcome.by is not None:
         plain["by"] = outcome.by
+    if outcome.meaning is not None:
+        plain |= {"validity": outcome.validity, "meaning": _number(outcome.meaning)}
+    if outcome.flips:
+        plain["flips"] = outcome.flips
     return plain
 
 
@@ -295,6 +312,8 @@ def from_plain(plain: object) -> Outcome:
         reason=_want(plain, "reason", str, "", null=True),
         measures={name: _want(measures, name, float, "measures") for name in measures},
         by=_want(plain, "by", str, "", null=True) if "by" in plain else None,
+        meaning=_want(plain, "meaning", float, "") if "meaning" in plain else None,
+        flips=_want(plain, "flips", int, "") if "flips" in plain else 0,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from math import fsum, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,34 @@ def _six(number: float | None) -> float | None:
     return None if number is None or number != number else round(number, 6)
 
 
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """How many of the texts whose label an attack flipped keep their meaning, in the eyes of the judge.
+
+    `flipped` counts texts with a success, or with a text that reached the goal and was refused; `kept`, `unsure` and
+    `changed` count the judge's verdicts on the best of them.
+    """
+
+    flipped: Rate
+    kept: Rate
+    unsure: Rate
+    robust: Rate  # accuracy where only a text that keeps its meaning counts as a success
+
+    @property
+    def sentence(self) -> str:
+        """The counts as text."""
+        doubt = f" and is unsure of {self.unsure.hits:,}" if self.unsure.hits else ""
+        many, texts = self.flipped.hits, "text" if self.flipped.hits == 1 else "texts"
+        return f"of {many:,} {texts} whose label flipped, the judge calls {self.kept.hits:,} valid{doubt}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        changed = self.flipped.hits - self.kept.hits - self.unsure.hits
+        counts = {"kept": self.kept.hits, "unsure": self.unsure.hits, "changed": changed}
+        rates = {"success": self.kept.to_dict(), "accuracy_under_attack": self.robust.to_dict()}
+        return {**counts, "flipped": self.flipped.to_dict(), **rates}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The figures of one run. Rates exclude errors; texts that have an attack's target label already count as right.
@@ -127,6 +155,17 @@ class Summary:
     chance: float = 0.0
     by: dict[str, int] = field(default_factory=dict)
     stopped: str = ""  # how a spending limit ended the run, as text
+    validity: Validity | None = None  # where a judge of meaning was asked
+
+    @property
+    def robust(self) -> Rate:
+        """The accuracy under attack that counts: under texts that keep their meaning, where a judge was asked."""
+        return self.under_attack if self.validity is None else self.validity.robust
+
+    @property
+    def broken(self) -> Rate:
+        """The success rate that counts, as `robust` does."""
+        return self.success if self.validity is None else self.validity.kept
 
     def cut_short(self, run: Run) -> Summary:
         """Return the summary with the figures that hold if a spending limit ended this run early.
@@ -144,9 +183,10 @@ class Summary:
         def cut(rate: Rate) -> Rate:
             return replace(rate, unfinished=run.cut, too_few=ended < LEAST)
 
+        judged = self.validity and Validity(*(cut(getattr(self.validity, one.name)) for one in fields(Validity)))
         return replace(
             self, clean=Rate(*run.clean) if run.clean else self.clean, under_attack=cut(self.under_attack),
-            success=cut(self.success), stopped=f"{how} after {done:,} of {run.n:,} texts{why}",
+            success=cut(self.success), stopped=f"{how} after {done:,} of {run.n:,} texts{why}", validity=judged,
         )  # fmt: skip
 
     @property
@@ -219,6 +259,7 @@ class Summary:
             "warnings": list(self.warnings),
             "by": dict(self.by),
             **({"stopped": self.stopped} if self.stopped else {}),
+            **({"validity": self.validity.to_dict()} if self.validity is not None else {}),
         }
 
 
@@ -291,6 +332,8 @@ class Totals:
         self.apart: Counter[str] = Counter()  # by the reasons that are counted beside the rates
         self.by: Counter[str] = Counter()  # successes by the recipe that broke the text, where several were tried
         self.truths: Counter[int] = Counter()
+        self.verdicts: Counter[str] = Counter()  # the judge's, on texts whose label flipped
+        self.judged = False
         self.width = 0  # labels that the victim scores
         self.seconds = 0.0
         self._numbers: dict[str, Counter[float]] = {}
@@ -315,10 +358,20 @@ class Totals:
             self._note("forwarded", outcome.queries.forwarded)
             for name, value in outcome.measures.items():
                 self._note(f"measure {name}", value)
+        self._judge(outcome)
         if outcome.status == "success":
             self._note("to_break", outcome.queries.asked)
             self._note("changed_share", outcome.changed_share)
             self.by.update([outcome.by] if outcome.by else [])
+
+    def _judge(self, outcome: Outcome) -> None:
+        """Count the verdict on a success, or on a text whose every flip the judge refused."""
+        if outcome.meaning is not None or outcome.flips:
+            self.judged = True
+        if outcome.status == "success" and outcome.validity is not None:
+            self.verdicts[outcome.validity] += 1
+        elif outcome.status == "failed" and outcome.flips:
+            self.verdicts["changed"] += 1
 
     def _note(self, name: str, value: float) -> None:
         self._numbers.setdefault(name, Counter())[value] += 1
@@ -349,7 +402,14 @@ class Totals:
             majority=Rate(max(self.truths.values(), default=0), self.truths.total()),
             chance=1 / labels if labels else 0.0,
             by=dict(self.by.most_common()),
+            validity=self._validity(held + spared, broken, held, every) if self.judged else None,
         )
+
+    def _validity(self, right: int, broken: int, held: int, every: int) -> Validity:
+        kept, attacked = self.verdicts["kept"], broken + held
+        flipped = Rate(self.verdicts.total(), attacked)
+        unsure = Rate(self.verdicts["unsure"], attacked)
+        return Validity(flipped, Rate(kept, attacked), unsure, Rate(right + broken - kept, every))
 
     def _spread(self, name: str) -> Spread:
         counts = self._numbers.get(name)

@@ -127,14 +127,15 @@ def describe_languages(attack: Attack, examples: Iterable[Example]) -> str:
     """Return a line on texts that do not look English, if the attack takes its words from an English source."""
     sources = (_ENGLISH.get(type(one.candidates)) for one in attack.stages or (attack,))
     source = next(filter(None, sources), None)
-    if source is None:
-        return ""
+    found = describe_foreign(examples) if source else ""
+    return found and (f"{found}, and {attack.name} takes its words from {source}: what it puts into them is English")
+
+
+def describe_foreign(examples: Iterable[Example]) -> str:
+    """Return how many texts do not look English, with their languages; empty if there are few."""
     some = list(islice(examples, MOST))
     found = Counter(filter(None, (other_language(" ".join(example.fields.values())) for example in some)))
     if found.total() < max(1, _SHARE * len(some)):
         return ""
     most = ", ".join(language for language, _ in found.most_common(2))
-    return (
-        f"{found.total():,} of {len(some):,} texts do not look English ({most}), and {attack.name} takes its words "
-        f"from {source}: what it puts into them is English"
-    )
+    return f"{found.total():,} of {len(some):,} texts do not look English ({most})"

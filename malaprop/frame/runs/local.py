@@ -202,6 +202,8 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
         reason=ending.reason or None,
         measures=dict(ending.measures),
         by=ending.by or None,
+        meaning=ending.meaning,
+        flips=ending.flips,
     )
 
 

@@ -10,7 +10,7 @@ from malaprop.attacks.attack import Attack
 from malaprop.attacks.constraints.positions import parse_keep
 from malaprop.attacks.goals import GOALS
 from malaprop.attacks.goals.goal import Confident, Goal, Moved, Targeted
-from malaprop.attacks.quality import STRICT, set_quality
+from malaprop.attacks.quality import STRICT, set_quality, set_validity
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
@@ -67,17 +67,20 @@ def recipe(
     measures: tuple[str, ...] | None = None,
     keep: str | Iterable[str] | None = None,
     quality: str = "paper",
+    validity: str = "",
     **settings: Any,
 ) -> Attack:
-    """Make the attack of a recipe by name and its settings; any recipe takes a goal, budget, measures and quality.
+    """Make the attack of a recipe by name and its settings; any recipe takes a goal, budget, measures and validity.
 
     The goal is a part, or written as on the command line: "label-only", "targeted:2", "confident:0.9". `keep` names
-    words, phrases, "re:EXPRESSION" and "@FILE" that must stay. The quality is "paper", or "strict" for words that keep
-    grammar and meaning better; the name of a recipe with ":strict" behind it says the same.
+    words, phrases, "re:EXPRESSION" and "@FILE" that must stay. The validity is "valid" or "strict" for an attack that
+    must keep the meaning, "paper" for one whose successes a judge rates; without it none is asked. The quality is
+    "paper", or "strict" for words that keep grammar and meaning better; ":strict" behind a recipe's name says the same.
     """
     if name not in RECIPES and name.endswith(STRICT):
         name, quality = name.removesuffix(STRICT), "strict"
     made = protect(set_quality(call(RECIPES[name], settings, f"recipe {name}"), quality), keep)
+    made = set_validity(made, validity) if validity else made
     return made.but(budget=budget, goal=_goal(goal) if isinstance(goal, str) else goal, measures=measures)
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.errors import RecordError, SettingError, VictimError
+from malaprop.core.errors import AssetError, RecordError, SettingError, VictimError
 from malaprop.frame.study.run_options import RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
@@ -46,9 +46,17 @@ class Conditions:
         "these a line; may be repeated.",
         repeat=True,
     )
+    validity: str = opt(
+        "paper",
+        "valid: guards keep the meaning of words, and only a text that the judge of meaning lets pass is a success; "
+        "strict: likewise, both ways, fluent and of known words; paper: the recipe as published, successes are rated.",
+        choices=("paper", "valid", "strict"),
+    )
+    judge: str = opt("", "Another judge of meaning than the packaged one, as malaprop judge takes it.")
     quality: str | None = opt(
         None,
         "paper: as the recipe has it; strict: replacements of words keep grammar and meaning better, and break less.",
+        rare=True,
     )
     cache: Path | None = opt(
         None,
@@ -60,10 +68,12 @@ class Conditions:
 
     def check(self, where: RunOptions, *attacks: Attack) -> None:
         """Raise for options that exclude each other, and for measures that this machine cannot compute."""
-        from malaprop.assets.measures import check_measures
+        from malaprop.assets.measures import check_measures, why_no_judge
         from malaprop.attacks.quality import check_quality
 
         check_quality(self.quality, *attacks)
+        if self.validity != "paper" and (why := why_no_judge(self.judge, fetch=True)):
+            raise AssetError(f"{why}; --validity paper attacks without it")
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
         for attack in attacks:
@@ -78,6 +88,13 @@ class Conditions:
         wanted = goal(self.goal) if isinstance(self.goal, str) else self.goal
         made = tighten(attack) if self.quality == "strict" else attack
         return protect(made, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
+
+    def keep_meaning(self, attack: Attack, inputs: Inputs) -> Attack:
+        """Return the attack at the validity; texts that are not English are attacked as the paper has it."""
+        from malaprop.attacks.quality import set_validity
+
+        validity = "paper" if inputs["foreign"] else self.validity
+        return set_validity(attack, validity, judge=self.judge, rated=inputs["rated"])
 
     def open(self, context: WorkerContext, thing: Any) -> Victim:
         """Load the victim; its answers are kept in the cache file if there is one."""
@@ -137,13 +154,20 @@ class DataReading:
         found = self.match(look, inputs)
         return replace(found, notes=(*found.notes, *inputs["doubts"]))  # type: ignore[type-var]
 
-    def doubt(self, attack: Attack, look: str, inputs: Inputs) -> Inputs:
-        """Return warnings about this attack on these texts: truncated, not English, or without spaces."""
-        from malaprop.frame.runs.cautions import describe_languages, describe_long_words
+    def doubt(self, attack: Attack, look: str, conditions: Conditions, inputs: Inputs) -> Inputs:
+        """Return warnings about this attack on these texts, and whether the judge of meaning can read them.
+
+        The warnings are of texts that are truncated, not English, or without spaces.
+        """
+        from malaprop.assets.measures import why_no_judge
+        from malaprop.frame.runs.cautions import describe_foreign, describe_languages, describe_long_words
 
         texts = self.match(look, inputs)
-        found = (inputs[look].cut, describe_languages(attack, texts), describe_long_words(attack, texts))
-        return {"doubts": tuple(filter(None, found))}
+        foreign = describe_foreign(texts)
+        off = foreign and conditions.validity != "paper" and f"{foreign}: the guards and the judge of meaning are off"
+        found = (inputs[look].cut, describe_languages(attack, texts), off, describe_long_words(attack, texts))
+        rated = not foreign and not why_no_judge(conditions.judge)
+        return {"doubts": tuple(filter(None, found)), "foreign": bool(foreign), "rated": rated}
 
 
 def check_victim(
@@ -194,6 +218,7 @@ def run_attack(
     victim = conditions.open(context, inputs["victim"])
     width, doubts = conditions.width, inputs["doubts"]
     known = context.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
+    attack = conditions.keep_meaning(attack, inputs)
     yield from attack_share(context, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
     yield from (Note(line, once=True) for line in victim.notes)
 
@@ -243,7 +268,7 @@ def run_task(
     given = {"work": work, **more, "after": ((after or (look,)) + ((clean,) if clean else ()))}
     return Task(
         name=name, output=RunFolder(checks=True),
-        victims={"victim": victim}, holds=(look,), reads=partial(reading.doubt, attack, look),
+        victims={"victim": victim}, holds=(look,), reads=partial(reading.doubt, attack, look, conditions),
         items=partial(reading.open, look), **given,
     )  # fmt: skip
 
