@@ -28,9 +28,13 @@ def test_an_attack_goes_on_to_a_text_that_the_judge_allows(search):
     """Without a judge *bad* wins at once; the judge allows *great* to become *film* alone."""
     text = "a great good poor awful film"
     plain = only(listed(TABLE, search=search), text)
-    assert plain.status == "success" and plain.meaning is None and plain.validity is None
+    assert plain.status == "success"
+    assert plain.meaning is None
+    assert plain.validity is None
     kept = only(listed(TABLE, search=search, judge=Judge()), text)
-    assert kept.status == "success" and kept.validity == "kept" and kept.meaning == pytest.approx(0.9)
+    assert kept.status == "success"
+    assert kept.validity == "kept"
+    assert kept.meaning == pytest.approx(0.9)
     assert {edit.after for edit in kept.edits} <= toy.HARMLESS
 
 
@@ -38,13 +42,15 @@ def test_a_text_that_only_refused_changes_flip_fails_and_counts_the_flips():
     table = {"good": ("awful", "bad")}
     found = only(listed(table, judge=Judge()), "a good film")
     assert (found.status, found.reason) == ("failed", REFUSED)
-    assert found.flips == 2 and found.meaning is None
+    assert found.flips == 2
+    assert found.meaning is None
 
 
 def test_a_rater_leaves_the_attack_as_it_is_and_rates_the_success():
     plain, rated = (only(listed(TABLE, rater=rater), "a good film") for rater in (None, Judge()))
     assert (rated.adversarial, rated.queries) == (plain.adversarial, plain.queries)
-    assert rated.validity == "changed" and rated.flips == 0
+    assert rated.validity == "changed"
+    assert rated.flips == 0
 
 
 def test_a_fallback_and_the_stages_are_judged_too():
@@ -52,7 +58,8 @@ def test_a_fallback_and_the_stages_are_judged_too():
     assert only(listed({"film": ("awful",)}, judge=Judge(), fallback=second), "a great bad film").validity == "kept"
     both = try_in_turn("both", [listed({"film": ("awful",)}), listed(TABLE)])
     found = only(set_validity(both, "paper"), "a good film")
-    assert found.by and found.validity == "changed"
+    assert found.by
+    assert found.validity == "changed"
 
 
 def test_both_ways_are_asked_and_the_smaller_number_counts():
@@ -75,7 +82,8 @@ def test_the_judge_reads_the_field_that_changes_and_the_name_of_the_label():
     row = {"premise": "a great plot", "hypothesis": "good"}
     attack = listed({"good": ("awful",), "great": ("awful",)}, rater=Judge().for_labels(("no", "yes")))
     attack_all(attack, examples([row], editable=("premise",)), services=services)
-    assert seen and (seen[0].original, seen[0].context, seen[0].label) == ("a great plot", "good", "yes")
+    assert seen
+    assert (seen[0].original, seen[0].context, seen[0].label) == ("a great plot", "good", "yes")
     assert Judge().for_labels(("0", "1")).labels == ()
 
 
@@ -105,7 +113,8 @@ def test_outcomes_keep_the_verdict_and_summaries_count_it():
     assert '"validity":"kept"' in to_json(found[1])
     summary = Summary.of(found)
     assert summary.validity is not None
-    assert summary.validity.flipped == Rate(2, 2) and summary.validity.kept == Rate(1, 2)
+    assert summary.validity.flipped == Rate(2, 2)
+    assert summary.validity.kept == Rate(1, 2)
     assert summary.robust == Rate(1, 3) == summary.under_attack
     assert summary.validity.sentence == "of 2 texts whose label flipped, the judge calls 1 valid"
     rated = Summary.of(attack_all(listed(TABLE, rater=Judge()), rows))

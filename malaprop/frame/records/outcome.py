@@ -102,6 +102,11 @@ class Outcome:
         """Whether the meaning was kept; None where no judge was asked."""
         return None if self.meaning is None else verdict(self.meaning)
 
+    @property
+    def broken(self) -> bool:
+        """Whether this is a success that counts: one that keeps its meaning, where a judge was asked."""
+        return self.status == "success" and self.validity in (None, "kept")
+
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
             raise RecordError(f"status must be one of {', '.join(STATUSES)}, got {self.status!r}")

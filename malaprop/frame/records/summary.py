@@ -106,7 +106,9 @@ class Validity:
 
     @property
     def sentence(self) -> str:
-        """The counts as text."""
+        """The counts as text; empty where no label flipped."""
+        if not self.flipped.hits:
+            return ""
         doubt = f" and is unsure of {self.unsure.hits:,}" if self.unsure.hits else ""
         many, texts = self.flipped.hits, "text" if self.flipped.hits == 1 else "texts"
         return f"of {many:,} {texts} whose label flipped, the judge calls {self.kept.hits:,} valid{doubt}"
@@ -287,24 +289,22 @@ def _curve(outcomes: Sequence[Outcome], costs: list[float], at: Iterable[float] 
 
 def accuracy_by_queries(outcomes: Sequence[Outcome], budgets: Iterable[float] | None = None) -> list[Point]:
     """Return the accuracy under attack for each limit on the queries of one example."""
-    return _curve(outcomes, [o.queries.asked for o in outcomes if o.status == "success"], budgets)
+    return _curve(outcomes, [o.queries.asked for o in outcomes if o.broken], budgets)
 
 
 def accuracy_by_change(outcomes: Sequence[Outcome], shares: Iterable[float] | None = None) -> list[Point]:
     """Return the accuracy under attack for each limit on the share of words changed."""
-    return _curve(outcomes, [o.changed_share for o in outcomes if o.status == "success"], shares)
+    return _curve(outcomes, [o.changed_share for o in outcomes if o.broken], shares)
 
 
 def abused_pairs(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
-    """Count how often each word was replaced by each other word, over successes; a word's case is ignored."""
-    return Counter((e.before.lower(), e.after) for o in outcomes if o.status == "success" for e in o.edits)
+    """Count how often each word was replaced by each other word, over successes that count; a word's case is ignored."""
+    return Counter((e.before.lower(), e.after) for o in outcomes if o.broken for e in o.edits)
 
 
 def abused_words(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """Count the successes in which each word was changed; a word's case is ignored."""
-    return Counter(
-        word for o in outcomes if o.status == "success" for word in {e.before.lower() for e in o.edits} - {""}
-    )
+    """Count for each word the successes in which it was changed; a word's case is ignored."""
+    return Counter(word for o in outcomes if o.broken for word in {e.before.lower() for e in o.edits} - {""})
 
 
 _APART = (

@@ -71,19 +71,28 @@ def _row(run: int, text: int, outcome: Outcome) -> list[Any]:
         [[p.field, p.start, p.end, show_unseen(p.text)] for p in patches(outcome)],
         outcome.reason,
         outcome.id,
+        outcome.validity,
+        None if outcome.meaning is None else round(outcome.meaning, 2),
     ]
 
 
 def _order(found: Sequence[RunEntry]) -> Iterator[tuple[int, Outcome]]:
-    """Yield (run, outcome): successes, then errors, failures, skipped; within each status the runs alternate."""
+    """Yield (run, outcome): successes, then errors, failures, skipped; within each status the runs alternate.
+
+    Successes that keep their meaning come before those of which the judge is unsure, or that it refuses.
+    """
     for status in sorted(_FIRST, key=lambda name: _FIRST[name]):
-        lines = [_of_status(run, entry.outcomes, status) for run, entry in enumerate(found)]
-        yield from ((run, outcome) for _, run, outcome in merge(*lines, key=lambda place: place[:2]))
+        for verdicts in ((None, "kept"), ("unsure",), ("changed",)):
+            lines = [_select(run, entry.outcomes, status, verdicts) for run, entry in enumerate(found)]
+            yield from ((run, outcome) for _, run, outcome in merge(*lines, key=lambda place: place[:2]))
 
 
-def _of_status(run: int, outcomes: Sequence[Outcome], status: str) -> Iterator[tuple[int, int, Outcome]]:
-    """Yield a run's outcomes of one status as (place, run, outcome), lazily, for there may be very many."""
-    yield from ((at, run, outcome) for at, outcome in enumerate(outcomes) if outcome.status == status)
+def _select(
+    run: int, outcomes: Sequence[Outcome], status: str, verdicts: Sequence[str | None]
+) -> Iterator[tuple[int, int, Outcome]]:
+    """Yield a run's outcomes of one status and verdict as (place, run, outcome), lazily: there may be very many."""
+    found = enumerate(outcomes)
+    yield from ((at, run, one) for at, one in found if one.status == status and one.validity in verdicts)
 
 
 def payload(found: Sequence[RunEntry], limit: int = LIMIT) -> Payload:

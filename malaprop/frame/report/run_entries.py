@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from malaprop.frame.records import Outcome, Run, Summary
+from malaprop.frame.records import Outcome, Rate, Run, Summary
+from malaprop.frame.records.summary import Validity
 
 COLORS = 8  # further lines repeat the colours with other dashes
 
@@ -91,13 +92,24 @@ def describe_stop(found: Iterable[RunEntry]) -> str:
     return min(stopped, key=lambda e: len(e.outcomes)).summary.stopped if stopped else ""
 
 
+def describe_validity(found: Iterable[RunEntry]) -> str:
+    """Return how many texts keep their meaning, of those whose label flipped in any of the runs; empty if not judged."""
+    judged = [e.summary.validity for e in found if e.summary.validity is not None]
+    if not judged:
+        return ""
+    flipped, kept, unsure = (sum(getattr(one, name).hits for one in judged) for name in ("flipped", "kept", "unsure"))
+    attacked = sum(one.flipped.total for one in judged)
+    whole = Validity(Rate(flipped, attacked), Rate(kept, attacked), Rate(unsure, attacked), Rate(0, 0))
+    return whole.sentence
+
+
 def strongest(found: Iterable[RunEntry]) -> RunEntry | None:
     """Return the run with the highest attack success rate; None if no text was attacked."""
-    attacked = [e for e in found if e.summary.success.shown]
-    return max(attacked, key=lambda e: e.summary.success.value, default=None)
+    attacked = [e for e in found if e.summary.broken.shown]
+    return max(attacked, key=lambda e: e.summary.broken.value, default=None)
 
 
 def cheapest(found: Iterable[RunEntry]) -> RunEntry | None:
     """Return the run with the fewest median queries among attacks that break more than half; None without any."""
-    able = [e for e in found if e.summary.success.shown and e.summary.success.value > 0.5]
+    able = [e for e in found if e.summary.broken.shown and e.summary.broken.value > 0.5]
     return min(able, key=lambda e: e.summary.asked.median or 0.0, default=None)

@@ -22,14 +22,23 @@ from malaprop.frame.report.figures import (
     word_bars,
 )
 from malaprop.frame.report.markup import Child, Markup, join, tag
-from malaprop.frame.report.run_entries import RunEntry, by_victim, cheapest, describe_draws, describe_stop, strongest
+from malaprop.frame.report.run_entries import (
+    RunEntry,
+    by_victim,
+    cheapest,
+    describe_draws,
+    describe_stop,
+    describe_validity,
+    strongest,
+)
 from malaprop.frame.report.tables import DASH, grid, number, panel, panels, share
 
 WORDS = 10
 MANY = 8  # with more victims, the header shortens their names and the cards are folded
 _MATRIX = (
     "Of all texts, how many each victim still gets right after the attack: the lower, the easier to break, and the "
-    "stronger the shade. Below each, the count and the 95% interval."
+    "stronger the shade. Below each, the count and the 95% interval. Where a judge of meaning was asked, only texts that "
+    "keep their meaning and label count, and the last line has the raw figure: the accuracy if every flip counted."
 )
 _NO_MATRIX = "These runs are on translations, which are neither right nor wrong; their table is below."
 
@@ -62,12 +71,26 @@ def _headline(found: Sequence[RunEntry]) -> Markup:
         return join("No text was attacked: the victims were wrong on every one, or could not be asked.")
     summary = top.summary
     victim, attack = tag("strong", top.victim), tag("strong", top.attack)
-    if not summary.success.hits:
-        return join("No attack broke any of the ", f"{summary.success.total:,} texts that ", victim, " got right.")
+    judged = summary.validity is not None
+    raw = describe_validity(found)
+    said = f" {raw[:1].upper()}{raw[1:]}." if raw else ""
+    if not summary.broken.hits:
+        keeping = " with a text that keeps its meaning" if judged else ""
+        return join(
+            f"No attack broke any of the {summary.success.total:,} texts that ", victim, f" got right{keeping}.{said}"
+        )
     words = 100 * (summary.changed_share.mean or 0.0)
+    kept = ", with the meaning kept" if judged else ""
     return join(
-        *(attack, " broke ", tag("strong", whole(summary.success)), " of the texts that ", victim, " got right, "),
-        f"with {words:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.",
+        *(
+            attack,
+            " broke ",
+            tag("strong", whole(summary.broken)),
+            " of the texts that ",
+            victim,
+            f" got right{kept}, ",
+        ),
+        f"with {words:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.{said}",
     )
 
 
@@ -141,9 +164,20 @@ def _matrix(found: Sequence[RunEntry]) -> Markup:
         for name in attacks:
             entry = runs.get(name)
             note = f"{entry.missing:,} not done" if entry and entry.missing else ""
-            cells.append(_cell(entry.summary.under_attack, note) if entry else tag("td", "not run", class_="empty"))
+            cells.append(
+                _cell(entry.summary.robust, _raw(entry, note)) if entry else tag("td", "not run", class_="empty")
+            )
         rows.append(cells)
     return grid("Accuracy by victim and attack", ("Victim", "No attack", *attacks), rows, "matrix")
+
+
+def _raw(entry: RunEntry, note: str) -> str:
+    """Return the note of a cell with the accuracy if every flip of the label counted, where a judge was asked."""
+    found = entry.summary.validity
+    if found is None or not found.robust.shown:
+        return note
+    flips = Rate(found.robust.hits + found.kept.hits - found.flipped.hits, found.robust.total)
+    return f"raw {100 * flips.value:.1f}%" + (f"; {note}" if note else "")
 
 
 def _tile(name: str, value: Child, detail: Child) -> Markup:
@@ -155,13 +189,13 @@ def _tiles(group: Sequence[RunEntry]) -> Markup:
     tiles = [_tile("Clean accuracy", whole(clean), str(clean))]
     top, cheap = strongest(group), cheapest(group)
     if top is not None:
-        under = top.summary.under_attack
+        under = top.summary.robust
         tiles.append(_tile("Under the strongest attack", whole(under), f"{top.attack}, {under.hits}/{under.total}"))
     if cheap is None:
         why = "no attack breaks more than half" if top is not None else "no rate to show"
         tiles.append(_tile("Cheapest attack", "none", why))
     else:
-        tiles.append(_tile("Cheapest attack", cheap.attack, f"breaks {cheap.summary.success}"))
+        tiles.append(_tile("Cheapest attack", cheap.attack, f"breaks {cheap.summary.broken}"))
     medians = [(e.summary.asked.median, e) for e in (cheap, top) if e is not None]
     if medians:
         detail = ", ".join(dict.fromkeys(f"{number(value)} with {e.attack}" for value, e in medians))
@@ -171,8 +205,8 @@ def _tiles(group: Sequence[RunEntry]) -> Markup:
 
 def _bars(group: Sequence[RunEntry]) -> Markup:
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
-    ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.shown else 2.0)
-    bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.under_attack, e.color) for e in ordered)]
+    ordered = sorted(group, key=lambda e: e.summary.robust.value if e.summary.robust.shown else 2.0)
+    bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.robust, e.color) for e in ordered)]
     return panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
 
 
@@ -194,7 +228,7 @@ def _words(group: Sequence[RunEntry]) -> Markup:
 def _curves(group: Sequence[RunEntry]) -> Markup:
     ends = {e.attack: max((o.queries.asked for o in e.outcomes), default=1) for e in group}
     most = max(10, *ends.values())
-    widest = max((o.changed_share for e in group for o in e.outcomes if o.status == "success"), default=0.0)
+    widest = max((o.changed_share for e in group for o in e.outcomes if o.broken), default=0.0)
     reach = min(1.0, max(0.05, math.ceil(widest * 20 - 1e-9) / 20))
     spent, changed = [], []
     for e in group:
@@ -225,6 +259,7 @@ def _table(group: Sequence[RunEntry]) -> Markup:
     names = (
         "Attack",
         "Attack success",
+        *(["Label flipped", "Meaning unsure"] if (judged := any(e.summary.validity for e in group)) else []),
         "Words changed",
         "Asked, median",
         "Asked, mean",
@@ -242,7 +277,10 @@ def _table(group: Sequence[RunEntry]) -> Markup:
         rows.append(
             (
                 e.attack,
-                str(s.success),
+                str(s.broken),
+                *((str(s.validity.flipped), str(s.validity.unsure.hits)) if s.validity else (str(s.success), DASH))[
+                    : 2 * judged
+                ],
                 share(s.changed_share.mean),
                 *map(number, spent),
                 *taken,

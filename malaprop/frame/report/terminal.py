@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from malaprop.frame.records import Outcome, Run
+from malaprop.frame.records import Outcome, Rate, Run
 from malaprop.frame.report.run_entries import (
     RunEntry,
     by_victim,
     cheapest,
     describe_draws,
     describe_stop,
+    describe_validity,
     entries,
     strongest,
 )
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _COLUMNS = ("attack", "accuracy under attack", "success", "changed", "queries")
+_FLIPPED = "label flipped"  # the raw figure, beside those on texts that keep their meaning
 _ANY = 10_000  # characters, wider than any table
 
 
@@ -29,11 +31,17 @@ def _row(entry: RunEntry, extra: Sequence[str], apart: Sequence[str], wrong: boo
     s = entry.summary
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
-    broken = f"({s.success.hits}/{s.success.total})" if s.success.total else ""
-    broken = f"{100 * s.success.value:.0f}% {broken}" if s.success.shown else f"- {broken}".rstrip()
-    measures = (_short(s.measures[m].mean) if m in s.measures else "-" for m in extra)
+    raw = [_percent(s.validity.flipped if s.validity else s.success)] if _FLIPPED in extra else []
+    measures = (_short(s.measures[m].mean) if m in s.measures else "-" for m in extra if m != _FLIPPED)
     errors = (str(s.counts["error"]),) if wrong else ()
-    return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *_apart(entry, apart), *errors
+    rates = (str(s.robust), _percent(s.broken), share, number(s.asked.median))
+    return name, *rates, *raw, *measures, *_apart(entry, apart), *errors
+
+
+def _percent(rate: Rate) -> str:
+    """Return a rate in round percent with its counts."""
+    counts = f"({rate.hits}/{rate.total})" if rate.total else ""
+    return f"{100 * rate.value:.0f}% {counts}" if rate.shown else f"- {counts}".rstrip()
 
 
 _APART = {
@@ -71,9 +79,12 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     title = escape(
         "\n".join(filter(None, (f"{victim}, clean accuracy {clean}", describe_draws(group), describe_stop(group))))
     )
-    about = f"{note}; success: of texts it got right; queries: median"
+    judged = describe_validity(group)
+    counts = "success: of texts it got right, with the meaning kept" if judged else "success: of texts it got right"
+    about = f"{f'{judged}; ' if judged else ''}{note}; {counts}; queries: median"
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
-    extra = sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})
+    extra = [_FLIPPED] if any(e.summary.validity for e in group) else []
+    extra += sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})
     wrong = any(entry.summary.counts["error"] for entry in group)
     apart = [name for name, field in _APART.items() if any(getattr(entry.summary, field) for entry in group)]
     for place, name in enumerate((*_COLUMNS, *extra, *apart, *(["errors"] if wrong else []))):

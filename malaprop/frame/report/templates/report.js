@@ -37,9 +37,9 @@
   const PAGE = 25;
   const LONG = 900;
   const rows = data.rows.map((row, place) => {
-    const [run, text, status, label, before, after, scoreBefore, scoreAfter, asked, share, patches, reason, id] = row;
+    const [run, text, status, label, before, after, scoreBefore, scoreAfter, asked, share, patches, reason, id, validity, meaning] = row;
     return {
-      place, label, before, after, scoreBefore, scoreAfter, asked, share, patches, reason, id,
+      place, label, before, after, scoreBefore, scoreAfter, asked, share, patches, reason, id, validity, meaning,
       run: data.runs[run], fields: data.texts[text], status: STATUSES[status], haystack: null,
     };
   });
@@ -106,13 +106,20 @@
     return box;
   };
 
+  const badge = (row) => {
+    if (!row.validity) return [];
+    const node = make("span", `verdict ${row.validity}`, { kept: "meaning kept", unsure: "unsure", changed: "meaning changed" }[row.validity]);
+    node.title = `The judge gives ${row.meaning.toFixed(2)}: the chance that a reader finds the same meaning and label.`;
+    return [" ", node];
+  };
+
   const score = (value) => (value === null ? "–" : value.toFixed(2));
   const columns = [
     { name: "Victim", key: (row) => row.run.victim, show: (row) => make("td", "name", row.run.victim) },
     { name: "Attack", key: (row) => row.run.attack, show: (row) => make("td", "name", row.run.attack) },
     {
       name: "Status", key: (row) => STATUSES.indexOf(row.status),
-      show: (row) => { const cell = make("td"); cell.append(make("span", `status ${row.status}`, row.status)); return cell; },
+      show: (row) => { const cell = make("td"); cell.append(make("span", `status ${row.status}`, row.status), ...badge(row)); return cell; },
     },
     { name: "Text", key: (row) => row.fields[0][1].toLowerCase(), show: (row) => { const cell = make("td", "text"); cell.append(marked(row)); return cell; } },
     {
