@@ -298,7 +298,7 @@ def accuracy_by_change(outcomes: Sequence[Outcome], shares: Iterable[float] | No
 
 
 def abused_pairs(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
-    """Count how often each word was replaced by each other word, over successes that count; a word's case is ignored."""
+    """Count how often each word was replaced by each other word, over what is broken; a word's case is ignored."""
     return Counter((e.before.lower(), e.after) for o in outcomes if o.broken for e in o.edits)
 
 

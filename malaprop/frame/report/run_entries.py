@@ -93,7 +93,7 @@ def describe_stop(found: Iterable[RunEntry]) -> str:
 
 
 def describe_validity(found: Iterable[RunEntry]) -> str:
-    """Return how many texts keep their meaning, of those whose label flipped in any of the runs; empty if not judged."""
+    """Return how many texts keep their meaning, of those whose label flipped; empty if no judge was asked."""
     judged = [e.summary.validity for e in found if e.summary.validity is not None]
     if not judged:
         return ""

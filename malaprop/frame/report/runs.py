@@ -37,8 +37,8 @@ WORDS = 10
 MANY = 8  # with more victims, the header shortens their names and the cards are folded
 _MATRIX = (
     "Of all texts, how many each victim still gets right after the attack: the lower, the easier to break, and the "
-    "stronger the shade. Below each, the count and the 95% interval. Where a judge of meaning was asked, only texts that "
-    "keep their meaning and label count, and the last line has the raw figure: the accuracy if every flip counted."
+    "stronger the shade. Below each, the count and the 95% interval. Where a judge of meaning was asked, only texts "
+    "that keep their meaning and label count, and the last line has the raw figure: the accuracy if every flip counted."
 )
 _NO_MATRIX = "These runs are on translations, which are neither right nor wrong; their table is below."
 
