@@ -101,7 +101,7 @@ class DefenceTest:
     training: Mapping[str, Any] = opt(
         {}, "A setting of the training of models that are not there yet, as name=value; may be repeated.", name="set"
     )
-    conditions: Conditions = opt(Conditions())
+    conditions: Conditions = opt(Conditions(validity="valid"))
     texts: Selection = Selection()
     where: RunOptions = RunOptions()
     saving: OutputOptions = OutputOptions()
@@ -130,7 +130,8 @@ class DefenceTest:
         from malaprop.frame.runs.make_attack import make_attack
 
         made = (self.conditions.apply(make_attack(named, {})) for named in self.attacks)
-        return tuple({attack.name: attack for attack in made}.values())
+        reads = self.conditions.find_reader(self.reading.examples)
+        return tuple({attack.name: self.conditions.keep_meaning(attack, reads) for attack in made}.values())
 
     @property
     def attack(self) -> Attack:

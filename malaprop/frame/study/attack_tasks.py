@@ -27,6 +27,24 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 
+def validity_option(default: str = "paper") -> Any:
+    """Return the option that says how far attacks must keep the meaning of texts."""
+    return opt(
+        default,
+        "valid: guards keep the meaning of words, and only a text that the judge of meaning lets pass is a success; "
+        "strict: likewise, both ways, fluent and of known words; paper: the recipe as published.",
+        choices=("paper", "valid", "strict"),
+    )
+
+
+def check_judge(validity: str, judge: str = "") -> None:
+    """Fetch the judge of meaning where it is needed; raise if it cannot be had."""
+    from malaprop.assets.measures import why_no_judge
+
+    if validity != "paper" and (why := why_no_judge(judge, fetch=True)):
+        raise AssetError(f"{why}; --validity paper attacks without it")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """The settings for every attack of a command: budget, goal, measures, kept words, quality, cache, width."""
@@ -46,12 +64,7 @@ class Conditions:
         "these a line; may be repeated.",
         repeat=True,
     )
-    validity: str = opt(
-        "paper",
-        "valid: guards keep the meaning of words, and only a text that the judge of meaning lets pass is a success; "
-        "strict: likewise, both ways, fluent and of known words; paper: the recipe as published, successes are rated.",
-        choices=("paper", "valid", "strict"),
-    )
+    validity: str = validity_option()
     judge: str = opt("", "Another judge of meaning than the packaged one, as malaprop judge takes it.")
     quality: str | None = opt(
         None,
@@ -68,12 +81,11 @@ class Conditions:
 
     def check(self, where: RunOptions, *attacks: Attack) -> None:
         """Raise for options that exclude each other, and for measures that this machine cannot compute."""
-        from malaprop.assets.measures import check_measures, why_no_judge
+        from malaprop.assets.measures import check_measures
         from malaprop.attacks.quality import check_quality
 
         check_quality(self.quality, *attacks)
-        if self.validity != "paper" and (why := why_no_judge(self.judge, fetch=True)):
-            raise AssetError(f"{why}; --validity paper attacks without it")
+        check_judge(self.validity, self.judge)
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
         for attack in attacks:
@@ -89,12 +101,25 @@ class Conditions:
         made = tighten(attack) if self.quality == "strict" else attack
         return protect(made, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
 
-    def keep_meaning(self, attack: Attack, inputs: Inputs) -> Attack:
-        """Return the attack at the validity; texts that are not English are attacked as the paper has it."""
+    def find_reader(self, texts: Examples) -> Inputs:
+        """Return whether the judge of meaning can read these texts, and a line where it cannot though it is wanted."""
+        from malaprop.assets.measures import why_no_judge
+        from malaprop.frame.runs.cautions import describe_foreign
+
+        foreign = describe_foreign(texts)
+        off = f"{foreign}: the guards and the judge of meaning read English, so they are off" if foreign else ""
+        return {
+            "foreign": bool(foreign),
+            "rated": not foreign and not why_no_judge(self.judge),
+            "off": "" if self.validity == "paper" else off,
+        }
+
+    def keep_meaning(self, attack: Attack, reader: Inputs) -> Attack:
+        """Return the attack at the validity; texts that the judge cannot read are attacked as the paper has it."""
         from malaprop.attacks.quality import set_validity
 
-        validity = "paper" if inputs["foreign"] else self.validity
-        return set_validity(attack, validity, judge=self.judge, rated=inputs["rated"])
+        validity = "paper" if reader["foreign"] else self.validity
+        return set_validity(attack, validity, judge=self.judge, rated=reader["rated"])
 
     def open(self, context: WorkerContext, thing: Any) -> Victim:
         """Load the victim; its answers are kept in the cache file if there is one."""
@@ -159,15 +184,12 @@ class DataReading:
 
         The warnings are of texts that are truncated, not English, or without spaces.
         """
-        from malaprop.assets.measures import why_no_judge
-        from malaprop.frame.runs.cautions import describe_foreign, describe_languages, describe_long_words
+        from malaprop.frame.runs.cautions import describe_languages, describe_long_words
 
-        texts = self.match(look, inputs)
-        foreign = describe_foreign(texts)
-        off = foreign and conditions.validity != "paper" and f"{foreign}: the guards and the judge of meaning are off"
+        texts, reader = self.match(look, inputs), conditions.find_reader(self.match(look, inputs))
+        off = reader["off"]
         found = (inputs[look].cut, describe_languages(attack, texts), off, describe_long_words(attack, texts))
-        rated = not foreign and not why_no_judge(conditions.judge)
-        return {"doubts": tuple(filter(None, found)), "foreign": bool(foreign), "rated": rated}
+        return {"doubts": tuple(filter(None, found)), **reader}
 
 
 def check_victim(

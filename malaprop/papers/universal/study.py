@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError
+from malaprop.frame.study.attack_tasks import check_judge, validity_option
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import build, opt
@@ -75,6 +76,7 @@ class Transfer:
         name="attack", old=("recipe",), repeat=True,
     )  # fmt: skip
     settings: Mapping[str, Any] = opt({}, name="set")
+    validity: str = validity_option()
     draw: int = opt(500, "Successes of each source that are tried on the others.", min=1)
     base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
     texts: Selection = Selection(n=1000)
@@ -84,6 +86,7 @@ class Transfer:
     saving: OutputOptions = OutputOptions()
 
     def check(self) -> None:
+        check_judge(self.validity)
         make_attack(self.recipe, self.settings)  # raise on a wrong recipe name before models are looked up
         study_models = self.study_models()
         if self.training:
@@ -119,6 +122,7 @@ class Transfer:
             wanted=self.draw,
             width=self.width,
             many=self.where.many,
+            validity=self.validity,
         )
 
     def plan(self) -> Iterator[Task]:
@@ -156,7 +160,7 @@ class Transfer:
             seed=texts.seed,
             split=texts.split,
             columns={**texts.columns, "fields": texts.fields, "labels": ",".join(texts.labels) or None},
-            settings=dict(self.settings),
+            settings={**self.settings, **({} if self.validity == "paper" else {"validity": self.validity})},
         )
         speed = measure_speed(root, answers, many=self.where.many, device=self.where.device)
         return gather(study_models, found, verdicts, said, speed if speed.wall else _speed_before(root) or speed)

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from malaprop.attacks.quality import set_validity
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.frame.study.selection import Selection
 from malaprop.papers.universal.cached_models import train_task
@@ -50,10 +51,11 @@ class TransferTasks:
     wanted: int
     width: int
     many: int  # workers at a time, about
+    validity: str = "paper"
 
     @property
     def attack(self) -> Attack:
-        return make_attack(self.recipe, self.settings)
+        return set_validity(make_attack(self.recipe, self.settings), self.validity, rated=False)
 
     @property
     def data(self) -> Dataset:
@@ -172,7 +174,8 @@ class TransferTasks:
         from malaprop.frame.tasks.outputs import TimeTaken
         from malaprop.papers.universal.attack_many import Source, attack_together
 
-        data, attack = inputs["data"], self.attack
+        data = inputs["data"]
+        attack = self.attack.for_labels(data.labels)
         open_, sources = list[SourceGroup](), list[Source]()
         for source_group in source_groups:
             before = context.before[source_group.folder]
