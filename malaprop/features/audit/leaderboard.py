@@ -16,6 +16,7 @@ from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, bullets, card, lines_of, table
+from malaprop.frame.study.attack_tasks import check_judge, validity_option
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
 from malaprop.frame.study.settings import opt
@@ -61,6 +62,7 @@ class Leaderboard:
         ("pwws", "deepwordbug", "typos", "homoglyph"), f"{ATTACK} {SEVERAL}",
         name="attack", old=("attacks",), repeat=True, free=True,
     )  # fmt: skip
+    validity: str = validity_option("valid")
     budget: int | None = opt(None, min=1)
     texts: Selection = Selection(n=100)
     width: int = width_option()
@@ -75,9 +77,10 @@ class Leaderboard:
     def attack(self, name: str) -> Attack:
         from malaprop.frame.runs.make_attack import recipe
 
-        return recipe(name, budget=self.budget)
+        return recipe(name, budget=self.budget, validity="" if self.validity == "paper" else self.validity)
 
     def check(self) -> None:
+        check_judge(self.validity)
         assert self.named
         assert all(map(self.attack, self.attacks))
 
