@@ -291,6 +291,8 @@ def study(
     goal: Any = ...,
     measure: Sequence[str] | str | None = ...,
     keep: Sequence[str] | str | None = ...,
+    validity: str = ...,
+    judge: str = ...,
     quality: str | None = ...,
     cache: str | PathLike[str] | None = ...,
     **settings: Unpack[_Settings],
@@ -333,6 +335,10 @@ def study(
             agreement, distance.
         keep: What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION,
             @FILE with one of these a line; may be repeated.
+        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning
+            lets pass is a success; strict: likewise, both ways, fluent and of known words; paper: the
+            recipe as published.
+        judge: Another judge of meaning than the packaged one, as malaprop judge takes it.
         quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning
             better, and break less.
         cache: A file that keeps the victim's answers, one a victim version; if not given, one of
@@ -373,6 +379,7 @@ def study(
     *,
     victim: Sequence[Any] | str = ...,
     attack: Sequence[str] | str = ...,
+    validity: str = ...,
     budget: int | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
@@ -395,6 +402,9 @@ def study(
             behind a defence: five(BERT). Repeat it, or separate several by commas.
         attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
             separate several by commas.
+        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning
+            lets pass is a success; strict: likewise, both ways, fluent and of known words; paper: the
+            recipe as published.
         budget: Query budget: the most queries an attack may ask about one example.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.

@@ -31,7 +31,7 @@ LESS_ROBUST = 3  # the exit code
 # options that must be those of the baseline: with another value the two runs could not be compared
 SUITE = (
     "attack", "n", "seed", "split", "text_column", "label_column", "fields", "labels", "budget", "goal", "keep",
-    "quality",
+    "quality", "validity", "judge",
 )  # fmt: skip
 PROMPT_OPTIONS = ("prompt", "shots", "label_words")  # may differ from the baseline: a check may test a new prompt
 BARS = {  # the names of --min, and the row that each applies to; "" is each single attack
@@ -91,7 +91,9 @@ class Check:
         None, "Query budget: the most queries an attack may ask about one example." + _AS_BASELINE, min=1
     )
     keep: tuple[str, ...] | None = opt(None, "What must stay as it is, as audit takes it." + _AS_BASELINE, repeat=True)
-    quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE)
+    validity: str | None = opt(None, "paper, valid or strict, as audit takes it." + _AS_BASELINE)
+    judge: str | None = opt(None, "Another judge of meaning, as audit takes it." + _AS_BASELINE)
+    quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE, rare=True)
     split: str | None = opt(None, "The part of the data." + _AS_BASELINE)
     labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE)
     cache: Path | None = opt(
@@ -111,7 +113,7 @@ class Check:
     @cached_property
     def inner(self) -> Audit:
         """Return the audit to run: the baseline's settings, overridden by the options given here."""
-        held = {} if self.before is None else dict(self.before.settings)
+        held = {} if self.before is None else {"validity": "paper", **self.before.settings}  # earlier ones had no other
         own = flat(self)
         given = {name: own[name] for name in (*SUITE, "victim", "data") if own.get(name) is not None}
         for name in SUITE:
