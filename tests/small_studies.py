@@ -182,13 +182,14 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
         "keep": False,
     },
     "detect score": lambda root: {"folder": detector(root), "data": [str(root / "detector")]},
-    "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8},
+    "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8, "validity": "paper"},
     "check": lambda root: {
         "victim": model(root), "attacks": ["typos"], "min": {"accuracy": 0.1}, "n": 8,
+        "validity": "paper",
     },
     "study defences": lambda root: {
         "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=4"], "n": 4,
-        "draws": 1, "fresh": 3, "samples": 20,
+        "draws": 1, "fresh": 3, "samples": 20, "validity": "paper",
     },
     "transfer": lambda root: {
         "victims": ["toy:predict", model(root)], "recipe": "deepwordbug", "draw": 20, "n": 8,

@@ -56,7 +56,7 @@ if "audit" in mp.__all__:
     with open("texts.csv", "w") as file:
         file.write("text,label\\na good film,1\\na bad film,0\\n")
     words = ["--victim", "own:predict", "--data", "texts.csv", "--attack", "deepwordbug", "--out", "runs", "--quiet"]
-    command("audit", *words)
+    command("audit", "--validity", "paper", *words)
     command("report", "runs", "--quiet")
 else:
     from malaprop.frame.runs.local import run

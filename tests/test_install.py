@@ -43,7 +43,7 @@ def type_in(place: Path, *words: str) -> tuple[int, str, str]:
 
 def test_the_base_install_audits_a_function_and_names_the_extra_of_a_recipe_that_lacks_a_library(place):
     words = ("--victim", "my_model:predict", "--data", "my.csv", "--attacks", "deepwordbug,bae,keyboard", "--out", "r")
-    code, out, err = type_in(place, "audit", *words, "--json", "--quiet")
+    code, out, err = type_in(place, "audit", "--validity", "paper", *words, "--json", "--quiet")
     assert code == 0, err
     assert [run["recipe"] for run in json.loads(out)["runs"]] == ["deepwordbug", "keyboard"]
     assert "under bae: this needs torch, which is not installed; install it with: pip install 'malaprop[torch]'" in err

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from shutil import which
 
-from malaprop.core.errors import AssetError
+from malaprop.core.errors import AssetError, SettingError
 
 _LIBRARIES = {"perplexity": ("transformers", "gguf")}
 
@@ -43,7 +43,7 @@ def why_no_judge(name: str = "", *, fetch: bool = False) -> str:
         return ""
     try:
         store.locate("judge", fetch=fetch)
-    except AssetError as error:
+    except (AssetError, SettingError) as error:
         return f"the judge of meaning cannot be asked: {error}"
     return ""
 

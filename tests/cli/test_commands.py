@@ -136,7 +136,7 @@ def test_a_finished_folder_is_not_overwritten_but_resumed(place, type_in):
 
 def test_audit_makes_one_report_of_all(place, type_in):
     code, out, said = type_in(
-        *("audit", "--victim", "toymodel:predict,toymodel:scores", "--data", "reviews.csv"),
+        *("audit", "--validity", "paper", "--victim", "toymodel:predict,toymodel:scores", "--data", "reviews.csv"),
         *("--attacks", "homoglyph,keyboard", "--out", "card", "--json"),
     )
     assert code == 0
@@ -260,14 +260,14 @@ def test_an_attack_that_is_named_twice_runs_once(place, type_in):
         "--out",
         "twice",
     )
-    code, out, _ = type_in("audit", *words, "--json", "--quiet")
+    code, out, _ = type_in("audit", "--validity", "paper", *words, "--json", "--quiet")
     assert code == 0
     assert [run["recipe"] for run in json.loads(out)["runs"]] == ["keyboard"]
 
 
 def test_an_audit_goes_on_past_a_broken_victim(place, type_in):
     code, out, said = type_in(
-        *("audit", "--victim", "toymodel:nan,toymodel:predict", "--data", "reviews.csv"),
+        *("audit", "--validity", "paper", "--victim", "toymodel:nan,toymodel:predict", "--data", "reviews.csv"),
         *("--attacks", "homoglyph", "--out", "card", "--json"),
     )
     assert code == 0

@@ -64,7 +64,21 @@ def test_a_run_is_not_resumed_with_other_fields(tmp_path, pairs):
 
 def test_audit_and_report_show_both_fields(tmp_path, pairs):
     out = tmp_path / "o"
-    done("audit", "--victim", VICTIM, "--data", pairs, "--attacks", "pwws,typos", "--n", "6", "--out", str(out))
+    done(
+        "audit",
+        "--validity",
+        "paper",
+        "--victim",
+        VICTIM,
+        "--data",
+        pairs,
+        "--attacks",
+        "pwws,typos",
+        "--n",
+        "6",
+        "--out",
+        str(out),
+    )
     page = (out / "report.html").read_text()
     assert "the fine film of number" in page
     assert '"hypothesis"' in page

@@ -207,7 +207,17 @@ def test_folders_that_are_made_hold_no_mark_that_ends_an_address(server, reviews
     monkeypatch.chdir(tmp_path)
     address = f"{server[0]}/healthy#batch=2"
     code, said = command(
-        monkeypatch, capsys, "audit", "--victim", address, "--attacks", "deepwordbug", "--data", str(reviews)
+        monkeypatch,
+        capsys,
+        "audit",
+        "--validity",
+        "paper",
+        "--victim",
+        address,
+        "--attacks",
+        "deepwordbug",
+        "--data",
+        str(reviews),
     )
     assert code == 0, said
     made = [path.name for path in (tmp_path / "runs").rglob("*")]

@@ -108,7 +108,7 @@ def test_from_python_with_objects_in_the_place_of_names(place):
         return toy.predict(texts)
 
     pairs = [(row.fields["text"], row.label) for row in toy.some_examples(12)]
-    found = mp.audit(reviewer, pairs, attacks=["keyboard", toy.listed()], n=0)
+    found = mp.audit(reviewer, pairs, attacks=["keyboard", toy.listed()], n=0, validity="paper")
     assert [(row["victim"], row["recipe"], row["n"]) for row in found.rows] == [
         ("reviewer", "keyboard", 12),
         ("reviewer", toy.listed().name, 12),

@@ -23,7 +23,7 @@ def brittle(texts):
 
 
 def board(*victims, attacks=("deepwordbug", "hotflip-char")):
-    return mp.study("leaderboard", victims=victims, attacks=attacks, data=PAIRS, n=0)
+    return mp.study("leaderboard", victims=victims, attacks=attacks, data=PAIRS, n=0, validity="paper")
 
 
 def test_the_ranking_counts_texts_that_no_attack_has_broken():
@@ -82,7 +82,7 @@ def test_labels_name_the_answers_of_a_function_that_gives_names_alone(tmp_path, 
     )
     rows = [f"a {word} film {n},{label}" for n in range(3) for word, label in (("great", "good"), ("awful", "bad"))]
     (tmp_path / "rows.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    given = {"victims": ["naming:name"], "attacks": ["typos"], "data": "rows.csv", "n": 0}
+    given = {"victims": ["naming:name"], "attacks": ["typos"], "data": "rows.csv", "n": 0, "validity": "paper"}
     for more in ({"labels": ["good", "bad"]}, {"labels": "bad,good", "jobs": 2}):
         (entry,) = mp.study("leaderboard", **given, **more).record.entries
         assert entry.clean == Rate(6, 6), entry.reason

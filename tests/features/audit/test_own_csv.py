@@ -115,7 +115,17 @@ def test_other_victims_and_parts(type_in, home, parts, victim, split, expected, 
 def test_an_audit_of_two_takes_one_set_of_rows_and_the_report_says_which(type_in, home, parts):
     victims = "mine,functions:predict"
     code, said, err = type_in(
-        "audit", "--victim", victims, "--data", "reviews.csv", "--attacks", "typos,homoglyph", "--out", "audit"
+        "audit",
+        "--validity",
+        "paper",
+        "--victim",
+        victims,
+        "--data",
+        "reviews.csv",
+        "--attacks",
+        "typos,homoglyph",
+        "--out",
+        "audit",
     )
     assert code == 0, err
     assert (said["data"], said["split"], said["n"]) == ("reviews.csv:test", "test", min(100, len(parts.test)))
@@ -156,7 +166,7 @@ def test_a_hardened_model_and_its_certificates(type_in, home, parts):
 
 def test_the_study_of_defences_and_the_audit_take_the_same_rows(type_in, home, parts):
     words = ("--victim", "mine", "--data", "reviews.csv", "--n", "8", "--attacks", "typos")
-    assert type_in("audit", *words, "--out", "plain")[0] == 0
+    assert type_in("audit", "--validity", "paper", *words, "--out", "plain")[0] == 0
     more = ("--defences", "none,ranmask", "--samples", "0", "--draws", "1", "--fresh", "1", "--device", "cpu")
     code, _, err = type_in("study", "defences", *words, *more, "--hardened", "ranmask=mine", "--out", "defended")
     assert code == 0, err

@@ -33,7 +33,8 @@ def type_in(monkeypatch, capsys, tiny_assets, tmp_path):
     shared.cache_clear()
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
+        raw = ["--validity", "paper"] if words[:2] == ("study", "defences") else []
+        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words), *raw])
         with pytest.raises(SystemExit) as end:
             main()
         said = capsys.readouterr()

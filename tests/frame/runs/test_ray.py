@@ -104,6 +104,8 @@ def test_from_python_and_from_the_command_line(cluster, here, monkeypatch, capsy
     (here / "x.csv").write_text("text,label\n" + "".join(f'"{text}",{label}\n' for text, label in pairs))
     words = [
         "audit",
+        "--validity",
+        "paper",
         "--victim",
         "ray_victims:predict,ray_victims:slow",
         "--attacks",

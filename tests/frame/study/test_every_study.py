@@ -137,11 +137,11 @@ def test_a_finished_study_says_so_and_begins_nothing(name, calm, monkeypatch):
 
 def test_a_run_killed_behind_its_last_line_is_said_to_be_done(tmp_path):
     pairs = [("a good film", 1), ("a bad film", 0)]
-    found = mp.audit("toy:predict", pairs, attacks=["typos"], out=tmp_path / "out")
+    found = mp.audit("toy:predict", pairs, attacks=["typos"], out=tmp_path / "out", validity="paper")
     (run,) = found.folder.rglob("run.toml")
     whole = run.read_text()
     run.write_text(whole.replace('state = "done"', 'state = "running"'))
-    assert mp.audit("toy:predict", pairs, attacks=["typos"], out=tmp_path / "out").finished
+    assert mp.audit("toy:predict", pairs, attacks=["typos"], out=tmp_path / "out", validity="paper").finished
     assert run.read_text() == whole
 
 

@@ -16,7 +16,7 @@ from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
 from malaprop.models.victims.strings import StringVictim
 
-SETTINGS = {"victim": "toy:predict", "data": "rows.csv", "n": 0, "device": "cpu", "quiet": True}
+SETTINGS = {"victim": "toy:predict", "data": "rows.csv", "n": 0, "device": "cpu", "quiet": True, "validity": "paper"}
 
 
 def audit(**more):

@@ -57,7 +57,7 @@ def test_audit_as_it_is_and_behind_a_defence(
     out = tmp_path / "out"
     victims = f"causal:{folder},safer:samples=2(causal:{folder})"
     given = ("--data", films, "--attacks", "typos", "--n", 2, "--budget", 6, "--out", out, "--quiet")
-    assert command("audit", "--victim", victims, "--prompt", PROMPT, *given) == 0
+    assert command("audit", "--validity", "paper", "--victim", victims, "--prompt", PROMPT, *given) == 0
     found = list(out.glob("*/typos"))
     assert len(found) == 2
     assert all(len(read_outcomes(run)) == 2 for run in found)

@@ -36,7 +36,7 @@ def place(tmp_path, monkeypatch):
 
 def audit(victim="toy:predict", **more):
     given = {"victim": (victim,), "attacks": "keyboard,homoglyph", "data": "rows.csv", "device": "cpu", "n": 0}
-    return conduct(build(Audit, {**given, "quiet": True, **more}))
+    return conduct(build(Audit, {**given, "quiet": True, "validity": "paper", **more}))
 
 
 def keys(found):
@@ -220,5 +220,7 @@ def test_a_record_says_what_was_spent_and_is_read_back(tmp_path):
 
 
 def test_the_keywords_are_in_python_too(place):
-    found = mp.audit(toy.predict, "rows.csv", attacks=["keyboard"], n=0, device="cpu", max_queries=200)
+    found = mp.audit(
+        toy.predict, "rows.csv", attacks=["keyboard"], n=0, device="cpu", max_queries=200, validity="paper"
+    )
     assert found.state == "budget"

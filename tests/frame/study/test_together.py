@@ -131,7 +131,7 @@ def test_audit_reports_both_sides_and_a_trigger(
     out = tmp_path / "out"
     given = ("--victim", f"causal:{folder}", "--prompt", PROMPT, "--data", films, "--n", 3, "--budget", 12)
     words = ("--attacks", "typos,trigger", "--fields", "text,prompt", "--panel", 4, "--out", out, "--json")
-    assert command("audit", *given, *words) == 0
+    assert command("audit", "--validity", "paper", *given, *words) == 0
     said = capsys.readouterr()
     runs = {held["recipe"]: held for held in json.loads(said.out.splitlines()[-1])["runs"]}
     assert set(runs) == {"typos", "prompt:typos", "trigger"}

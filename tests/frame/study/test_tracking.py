@@ -18,7 +18,7 @@ ROWS = [("a good film", 1), ("a bad film", 0), ("great", 1), ("awful", 0)]
 
 def audit(listen=(), **more):
     given = {"victim": ("toy:predict",), "attacks": "keyboard", "data": ROWS, "n": 0, "device": "cpu", "quiet": True}
-    return conduct(build(Audit, {**given, **more}), listen=listen)
+    return conduct(build(Audit, {**given, "validity": "paper", **more}), listen=listen)
 
 
 def test_figures_and_settings_by_names_that_trackers_take(monkeypatch):
