@@ -76,12 +76,14 @@ FEW = {
     "sure": 0.1,
 }  # fmt: skip
 
+_RAW = "--validity paper"  # without the judge of meaning, which needs assets
+
 # What is added where a page leaves it to the default.
 FURTHER = {
-    "attack": "--n 3", "audit": "--n 3 --validity paper", "check": "--n 3 --validity paper", "certify": "--n 3 --samples 20",
+    "attack": "--n 3", "audit": f"--n 3 {_RAW}", "check": f"--n 3 {_RAW}", "certify": "--n 3 --samples 20",
     "study attention": "--draws 2 --n 3", "study oneword": "--trials 6 --vocabulary 20 --n 3",
-    "study defences": "--draws 1 --fresh 3 --samples 20 --n 3 --attack deepwordbug --validity paper",
-    "study hotflip": "--exact 2 --beam 2 --confidences 0 --n 3", "study leaderboard": "--n 3 --validity paper",
+    "study defences": "--draws 1 --fresh 3 --samples 20 --n 3 --attack deepwordbug " + _RAW,
+    "study hotflip": "--exact 2 --beam 2 --confidences 0 --n 3", "study leaderboard": f"--n 3 {_RAW}",
     "profile": "--n 3",
     "transfer": "--draw 6 --n 3 --attack deepwordbug", "tune": "--trials 2 --n 20 --attack deepwordbug --sampler plain",
     "translate attack": "--sweep 8 --tries 4 --n 3", "translate probe": "--sweep 8 --tries 4 --n 3",
@@ -280,13 +282,13 @@ MADE = {
     "--set dim=6 --set batch=8 --set least=1 --set steps=2 --quiet",
     "runs/pwws": f"attack deepwordbug {_RUN}",
     "runs/textfooler": f"attack typos {_RUN}",
-    "runs/mine": f"audit --validity paper --attack typos {_RUN}",
-    "runs/texts": f"audit --validity paper --attack typos {_RUN}",
+    "runs/mine": f"audit {_RAW} --attack typos {_RUN}",
+    "runs/texts": f"audit {_RAW} --attack typos {_RUN}",
     "runs/monday": f"attack typos {_RUN}",
     "runs/tuesday": f"attack deepwordbug {_RUN}",
     "runs/hardened": f"attack typos {_RUN}",
     "runs/plain": f"attack typos {_RUN}",
-    "baseline": f"audit --validity paper --attack typos {_RUN}",
+    "baseline": f"audit {_RAW} --attack typos {_RUN}",
     "runs/uawr": "rules mine --victim my_model:predict,LSTM-W-Random-1 --data reviews.csv --quiet",
     "runs/pmi": "rules pmi --data reviews.csv --quiet",
 }
