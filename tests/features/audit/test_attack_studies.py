@@ -54,7 +54,7 @@ def place(tmp_path, monkeypatch):
 
 def asked(**more):
     given = {"victim": "toy:predict", "attacks": "keyboard,homoglyph", "data": "rows.csv", "device": "cpu"}
-    return build(Audit, {**given, "quiet": True, **more})
+    return build(Audit, {**given, "quiet": True, "validity": "paper", **more})
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -126,7 +126,9 @@ def test_a_defence_test_that_is_killed_goes_on_and_takes_more_defences(place):
     def test(out, defences="none", **more):
         given = {"victim": "toy:predict", "attacks": "keyboard", "data": "rows.csv", "n": 8, "device": "cpu"}
         given |= {"draws": 1, "fresh": 1, "samples": 0, "quiet": True}
-        return conduct(build(DefenceTest, {**given, "out": out, "defences": defences, **more})).record
+        return conduct(
+            build(DefenceTest, {**given, "validity": "paper", "out": out, "defences": defences, **more})
+        ).record
 
     both = "none,ranmask:keep=0.5:samples=4(none)"
     whole = test("whole", both)

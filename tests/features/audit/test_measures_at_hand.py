@@ -15,7 +15,7 @@ from malaprop.papers.attentive.oneword_study import OneWord
 COMMANDS = {
     OneWord: {"models": ("Transformer-3",)},
     AttackRun: {"recipe": "deepwordbug", "victim": "no.such:thing"},
-    Audit: {"victim": ("no.such:thing",), "attacks": ("deepwordbug",)},
+    Audit: {"victim": ("no.such:thing",), "attacks": ("deepwordbug",), "validity": "paper"},
 }
 
 
