@@ -104,6 +104,7 @@ class AttackRun:
         self.conditions.check(self.where, self.attack)
         assert self.reading.examples is not None  # an error in the data should not wait for a model to load
         assert self.prompted_victim is not None
+        self.conditions.fetch_judge()
 
     def plan(self) -> Iterator[Task]:
         attack, look = self.attack, "look at the victim"

@@ -80,9 +80,10 @@ class Leaderboard:
         return recipe(name, budget=self.budget, validity="" if self.validity == "paper" else self.validity)
 
     def check(self) -> None:
-        check_judge(self.validity)
         assert self.named
         assert all(map(self.attack, self.attacks))
+        self.data()
+        check_judge(self.validity)
 
     def plan(self) -> Iterator[Task]:
         self.data()  # an error in the data is raised once, before any victim is loaded

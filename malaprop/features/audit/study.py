@@ -140,6 +140,7 @@ class Audit:
         self.conditions.check(self.where, *self.suite.values())
         assert self.reading.examples is not None  # an error in the data should not wait for a model to load
         assert self.prompted_victims
+        self.conditions.fetch_judge()
 
     def plan(self) -> Iterator[Task]:
         looks = {place: f"look at {place}" for place in self.victims_by_folder}

@@ -170,6 +170,7 @@ class DefenceTest:
             assert self.certifier
         self.read_made({})  # raises on a bad file before a model is loaded
         assert self.reading.examples is not None
+        self.conditions.fetch_judge()
 
     @property
     def certifier(self) -> Certifier:

@@ -85,11 +85,14 @@ class Conditions:
         from malaprop.attacks.quality import check_quality
 
         check_quality(self.quality, *attacks)
-        check_judge(self.validity, self.judge)
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
         for attack in attacks:
             check_measures(attack.measures, encoder=attack.encoder)
+
+    def fetch_judge(self) -> None:
+        """Fetch the judge of meaning where it is needed, after all else was checked: it may take a download."""
+        check_judge(self.validity, self.judge)
 
     def apply(self, attack: Attack) -> Attack:
         """Return the attack with these settings applied."""

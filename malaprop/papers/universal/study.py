@@ -86,7 +86,6 @@ class Transfer:
     saving: OutputOptions = OutputOptions()
 
     def check(self) -> None:
-        check_judge(self.validity)
         make_attack(self.recipe, self.settings)  # raise on a wrong recipe name before models are looked up
         study_models = self.study_models()
         if self.training:
@@ -94,6 +93,7 @@ class Transfer:
             from malaprop.zoo.train import check_settings
 
             check_settings(self.training, [parse(one.spec)[0] for one in study_models if one.trains])
+        check_judge(self.validity)
 
     def study_models(self) -> list[StudyModel]:
         """Return the models of the study, each with its second."""

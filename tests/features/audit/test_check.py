@@ -207,9 +207,9 @@ def test_the_plug_in_fails_a_test_with_the_figures(place):
     (place / "test_it.py").write_text(
         "import gatemodels\n\n"
         "def test_fine(malaprop):\n"
-        "    malaprop.assert_robust(gatemodels.hardened, 'texts.csv', min_accuracy=0.3, n=20, device='cpu')\n\n"
+        "    malaprop.assert_robust(gatemodels.hardened, 'texts.csv', min_accuracy=0.3, n=20, device='cpu', validity='paper')\n\n"
         "def test_bad(malaprop):\n"
-        "    malaprop.assert_robust(gatemodels.weakened, 'texts.csv', min_accuracy=0.9, n=20, device='cpu')\n"
+        "    malaprop.assert_robust(gatemodels.weakened, 'texts.csv', min_accuracy=0.9, n=20, device='cpu', validity='paper')\n"
     )
     run = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "test_it.py")  # found by its entry point
     done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{ROOT}:{place}"})

@@ -168,7 +168,9 @@ def test_the_study_of_defences_and_the_audit_take_the_same_rows(type_in, home, p
     words = ("--victim", "mine", "--data", "reviews.csv", "--n", "8", "--attacks", "typos")
     assert type_in("audit", "--validity", "paper", *words, "--out", "plain")[0] == 0
     more = ("--defences", "none,ranmask", "--samples", "0", "--draws", "1", "--fresh", "1", "--device", "cpu")
-    code, _, err = type_in("study", "defences", *words, *more, "--hardened", "ranmask=mine", "--out", "defended")
+    code, _, err = type_in(
+        "study", "defences", "--validity", "paper", *words, *more, "--hardened", "ranmask=mine", "--out", "defended"
+    )
     assert code == 0, err
     assert ids(home / "plain" / "mine" / "typos") == ids(home / "defended" / "none" / "typos")
 
