@@ -175,16 +175,29 @@ def test_old_names_are_read_on_the_command_line(monkeypatch, type_in, name, word
 def test_old_names_are_read_in_toml_and_in_python(type_in, tmp_path):
     (tmp_path / "study.toml").write_text(
         'command = "audit"\nvictim = ["vocabularytoy:predict"]\nattacks = ["typos"]\ndata = "texts.csv"\n'
-        'text = "review"\nlabel = "stars"\nworkers = 1\nn = 0\nout = "run"\n'
+        'text = "review"\nlabel = "stars"\nworkers = 1\nn = 0\nout = "run"\nvalidity = "paper"\n'
     )
     code, _, said = type_in("run", "study.toml")
     assert code == 0, said
     assert 'attack = ["typos"]' in (tmp_path / "run/study.toml").read_text()
     found = mp.audit(
-        "vocabularytoy:predict", attacks=["typos"], data="texts.csv", text="review", label="stars", n=0, workers=1
+        "vocabularytoy:predict",
+        attacks=["typos"],
+        data="texts.csv",
+        text="review",
+        label="stars",
+        n=0,
+        workers=1,
+        validity="paper",
     )
     again = mp.audit(
-        "vocabularytoy:predict", attack=["typos"], data="texts.csv", text_column="review", label_column="stars", n=0
+        "vocabularytoy:predict",
+        attack=["typos"],
+        data="texts.csv",
+        text_column="review",
+        label_column="stars",
+        n=0,
+        validity="paper",
     )
     assert [one.status for one in found.outcomes] == [one.status for one in again.outcomes]
     last = mp.run(tmp_path / "study.toml", attack=["keyboard"], out=tmp_path / "other")  # has the last word
@@ -194,12 +207,14 @@ def test_old_names_are_read_in_toml_and_in_python(type_in, tmp_path):
 def test_a_folder_of_an_older_release_goes_on(type_in, tmp_path):
     given = ("--data", "texts.csv", "--text-column", "review", "--label-column", "stars", "--n", "0", "--quiet")
     words = ("study", "leaderboard", "--victim", "vocabularytoy:predict", "--attack", "typos", *given, "--out", "run")
+    words += ("--validity", "paper")
     assert type_in(*words)[0] == 0
     file = tmp_path / "run/study.toml"
     (outcomes,) = (tmp_path / "run").rglob("outcomes.jsonl")
     before = outcomes.read_bytes()
     new = file.read_text()
     older = new.replace("victim =", "victims =").replace("attack =", "attacks =")
+    older = older.replace('validity = "paper"\n', "")  # which none had before there was the option
     older = older.replace("text_column =", "text =").replace("label_column =", "label =")
     assert older != new
     file.write_text(older)
@@ -207,6 +222,7 @@ def test_a_folder_of_an_older_release_goes_on(type_in, tmp_path):
     assert code == 0, said
     assert file.read_text() == new
     file.write_text(older)
+    file.write_text(older + 'validity = "paper"\n')
     assert type_in("run", "run/study.toml")[0] == 0
     assert outcomes.read_bytes() == before
     file.write_text(older)
@@ -253,7 +269,9 @@ def test_suites_are_attacks_too(type_in):
         "--quiet",
         "--json",
     )
-    code, out, said = type_in("audit", "--victim", "vocabularytoy:predict", "--attack", "quick", *given, "--dry-run")
+    code, out, said = type_in(
+        "audit", "--victim", "vocabularytoy:predict", "--attack", "quick", *given, "--dry-run", "--validity", "paper"
+    )
     assert code == 0, said
     assert json.loads(out.splitlines()[-1])
 

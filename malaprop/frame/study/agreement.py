@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from malaprop.core.errors import MalapropError, RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
-from malaprop.frame.study.settings import flat, lasting, lasting_names, options, rename, show
+from malaprop.frame.study.settings import flat, known_names, lasting, lasting_names, options, rename, show
 from malaprop.frame.tasks.events import LOG
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def agree(study: Study, root: Path) -> Iterator[bool]:
     before, same = None, False
     if path.is_file():
         there = rename(type(study), read_toml(path))
+        if "validity" in known_names(type(study)):
+            there = {"validity": "paper", **there}  # as all attacks were before there was the option
         _refuse_other(root, study, marks, there)
         before = path.read_text(encoding="utf-8")
         same = _decisive(said) == _decisive(there) and marks == there.get(MARKS)

@@ -205,11 +205,11 @@ def test_bars_and_suites_in_python(place):
 
 def test_the_plug_in_fails_a_test_with_the_figures(place):
     (place / "test_it.py").write_text(
-        "import gatemodels\n\n"
+        "import gatemodels\n\nFEW = {'n': 20, 'device': 'cpu', 'validity': 'paper'}\n\n"
         "def test_fine(malaprop):\n"
-        "    malaprop.assert_robust(gatemodels.hardened, 'texts.csv', min_accuracy=0.3, n=20, device='cpu', validity='paper')\n\n"
+        "    malaprop.assert_robust(gatemodels.hardened, 'texts.csv', min_accuracy=0.3, **FEW)\n\n"
         "def test_bad(malaprop):\n"
-        "    malaprop.assert_robust(gatemodels.weakened, 'texts.csv', min_accuracy=0.9, n=20, device='cpu', validity='paper')\n"
+        "    malaprop.assert_robust(gatemodels.weakened, 'texts.csv', min_accuracy=0.9, **FEW)\n"
     )
     run = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "test_it.py")  # found by its entry point
     done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{ROOT}:{place}"})
