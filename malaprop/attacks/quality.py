@@ -1,9 +1,4 @@
-"""How far an attack must keep the meaning of a text: forms of an attack between the paper's and the strictest.
-
-`set_validity` gives an attack one of three forms: `paper` leaves it as it is; `valid` lets only words through that the
-guards allow and only texts that the judge of meaning allows; `strict` asks more of both. `tighten` is an older form
-without a judge, `--quality strict`, in which replacements of words keep grammar and meaning better.
-"""
+"""Quality of replacements: `strict` makes an attack on words keep grammar and meaning better, and breaks less."""
 
 from __future__ import annotations
 
@@ -13,55 +8,17 @@ from malaprop.attacks.attack import Attack, Candidates, Constraint, try_in_turn
 from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
 from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
-from malaprop.attacks.constraints.language import KnownWords, PerplexityRatio
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
 from malaprop.attacks.constraints.similarity import SentenceCosine
-from malaprop.attacks.goals.goal import Kept
-from malaprop.attacks.judge import Judge
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 
 QUALITIES = ("paper", "strict")
-VALIDITIES = ("paper", "valid", "strict")
 STRICT = ":strict"  # behind the name of a recipe
 WORDS = (WordNetSynonyms, NearWords, MaskedWords, Vocabulary, Listed, Likely)  # candidates that put words for words
 LIKELY = 500  # words of a masked language model, of which few share a sense with the word
-SURE = 0.85  # the least number of the judge for a strict attack, whichever way it is asked
-FLUENT = 2.0  # times the perplexity of the original that a strict attack may reach
 FLOOR = 0.8  # of the sentence's similarity, where the recipe asks for less
 RULES = (KeepNames(), OtherLexeme(), NotOpposed(), Related(), InContext())  # the cheaper first
-
-
-def check_validity(validity: str) -> None:
-    """Raise on an unknown validity."""
-    if validity not in VALIDITIES:
-        raise unknown("validity", validity, VALIDITIES)
-
-
-def set_validity(attack: Attack, validity: str, *, judge: str = "", rated: bool = True) -> Attack:
-    """Return the attack at a validity: `paper`, `valid` or `strict`; see the module's docstring.
-
-    `judge` names another judge than the packaged one. `rated`: a paper's attack has its successes rated by the judge.
-    Attacks that mean to change what a text says, or that change all texts at once, stay as they are.
-    """
-    check_validity(validity)
-    if attack.together is not None or isinstance(attack.goal, Kept):
-        return attack
-    if validity == "paper":
-        return replace(attack, rater=Judge(name=judge)) if rated else attack
-    if validity == "valid":
-        return replace(_guard(attack), judge=Judge(name=judge))
-    base = tighten(attack)
-    rules = (*base.constraints, KnownWords(), PerplexityRatio(most=FLUENT))
-    strict = Judge(name=judge, floor=SURE, both=True)
-    return replace(_guard(base), name=attack.name, constraints=rules, judge=strict)
-
-
-def _guard(attack: Attack) -> Attack:
-    """Return the attack with its candidates and those of its fallback and stages behind the guards."""
-    fallback = attack.fallback and replace(attack.fallback, candidates=guard(attack.fallback.candidates))
-    stages = tuple(map(_guard, attack.stages))
-    return replace(attack, candidates=guard(attack.candidates), fallback=fallback, stages=stages)
 
 
 def set_quality(attack: Attack, quality: str | None) -> Attack:
@@ -103,15 +60,6 @@ def tighten(attack: Attack) -> Attack:
         attack, name=attack.name + STRICT, candidates=candidates, fallback=fallback,
         constraints=_raise_floor(attack.constraints),
     )  # fmt: skip
-
-
-def guard(candidates: Candidates) -> Candidates:
-    """Return candidates that put words for words behind the guards; others are returned unchanged."""
-    if isinstance(candidates, Union):
-        return Union(of=tuple(map(guard, candidates.of)))
-    if not isinstance(candidates, WORDS):
-        return candidates
-    return Filtered(of=Agreeing(of=candidates), rules=RULES)
 
 
 def _keep_conditions(old: Attack, new: Attack) -> Attack:

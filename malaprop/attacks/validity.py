@@ -1,14 +1,30 @@
-"""Guards for attacks whose texts must keep their meaning: which constraints, by where the candidates come from."""
+"""How far an attack must keep the meaning of a text: as the paper has it, behind guards and a judge, or strictly.
+
+`set_validity` gives an attack one of three forms. `paper` leaves it as it is; its successes may be rated. `valid` puts
+guards before the words that it may take, and a judge of meaning before the texts that it may choose. `strict` asks
+more of both: the judge is asked both ways, a language model must find the text fluent, and all words are known.
+"""
 
 from __future__ import annotations
 
-from malaprop.attacks.attack import WordRule
+from dataclasses import replace
+
+from malaprop.attacks.attack import Attack, Candidates, WordRule
+from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
+from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
+from malaprop.attacks.candidates.masked import Likely, MaskedWords
 from malaprop.attacks.constraints.guards import KeepFunctionWords, KeepQuantities, SameForm, SamePolarity
+from malaprop.attacks.constraints.language import KnownWords, PerplexityRatio
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
 from malaprop.attacks.constraints.senses import FitsSense
+from malaprop.attacks.goals.goal import Kept
+from malaprop.attacks.judge import Judge
 from malaprop.core.catalogue import unknown
 
 KINDS = ("synonyms", "neighbours", "masked")
+VALIDITIES = ("paper", "valid", "strict")
+SURE = 0.85  # the least number of the judge for a strict attack, whichever way it is asked
+FLUENT = 2.0  # times the perplexity of the original that a strict attack may reach
 
 
 def guards(kind: str) -> tuple[WordRule, ...]:
@@ -25,3 +41,42 @@ def guards(kind: str) -> tuple[WordRule, ...]:
     related = () if kind == "synonyms" else (Related(),)
     # what stands beside these is read in its sense, so that rarer words of it may be less likely than `strict` allows
     return (*by_place, *by_pair, *related, FitsSense(unshared=kind == "synonyms"), InContext(times=100, least=1e-5))
+
+
+def set_validity(attack: Attack, validity: str, *, judge: str = "", rated: bool = True) -> Attack:
+    """Return the attack at a validity: `paper`, `valid` or `strict`; see the module's docstring.
+
+    `judge` names another judge than the packaged one. `rated`: a paper's attack has its successes rated by the judge.
+    Attacks that mean to change what a text says, or that change all texts at once, stay as they are.
+    """
+    if validity not in VALIDITIES:
+        raise unknown("validity", validity, VALIDITIES)
+    if attack.together is not None or isinstance(attack.goal, Kept):
+        return attack
+    if validity == "paper":
+        return replace(attack, rater=Judge(name=judge)) if rated else attack
+    guarded = _guard(attack)
+    if validity == "valid":
+        return replace(guarded, judge=Judge(name=judge))
+    rules = (*attack.constraints, KnownWords(), PerplexityRatio(most=FLUENT))
+    return replace(guarded, constraints=rules, judge=Judge(name=judge, floor=SURE, both=True))
+
+
+def _guard(attack: Attack) -> Attack:
+    """Return the attack with its candidates, and those of its fallback and stages, behind the guards."""
+    fallback = attack.fallback and replace(attack.fallback, candidates=guard(attack.fallback.candidates))
+    stages = tuple(map(_guard, attack.stages))
+    return replace(attack, candidates=guard(attack.candidates), fallback=fallback, stages=stages)
+
+
+def guard(candidates: Candidates) -> Candidates:
+    """Return candidates that put words for words behind the guards, in the form of the word; others as they are."""
+    if isinstance(candidates, Union):
+        return Union(of=tuple(map(guard, candidates.of)))
+    if isinstance(candidates, (WordNetSynonyms, Listed)):
+        return Filtered(of=Agreeing(of=candidates), rules=guards("synonyms"))
+    if isinstance(candidates, (NearWords, Likely)):
+        return Filtered(of=Agreeing(of=candidates), rules=guards("neighbours"))
+    if isinstance(candidates, (MaskedWords, Vocabulary)):
+        return Filtered(of=Agreeing(of=candidates), rules=guards("masked"))
+    return candidates

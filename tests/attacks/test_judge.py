@@ -10,10 +10,10 @@ from malaprop.attacks.attack import REFUSED, Fallback, try_in_turn
 from malaprop.attacks.constraints.language import KnownWords
 from malaprop.attacks.goals.goal import Kept
 from malaprop.attacks.judge import Judge, is_legible
-from malaprop.attacks.quality import set_validity
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.validity import set_validity
 from malaprop.core.errors import SettingError
 from malaprop.core.judgement import JUDGE, verdict
 from malaprop.engine.service import FunctionService

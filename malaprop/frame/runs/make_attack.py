@@ -10,8 +10,9 @@ from malaprop.attacks.attack import Attack
 from malaprop.attacks.constraints.positions import parse_keep
 from malaprop.attacks.goals import GOALS
 from malaprop.attacks.goals.goal import Confident, Goal, Moved, Targeted
-from malaprop.attacks.quality import STRICT, set_quality, set_validity
+from malaprop.attacks.quality import STRICT, set_quality
 from malaprop.attacks.recipes import RECIPES
+from malaprop.attacks.validity import set_validity
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
 from malaprop.data.base import Dataset, of

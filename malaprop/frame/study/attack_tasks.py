@@ -119,7 +119,7 @@ class Conditions:
 
     def keep_meaning(self, attack: Attack, reader: Inputs) -> Attack:
         """Return the attack at the validity; texts that the judge cannot read are attacked as the paper has it."""
-        from malaprop.attacks.quality import set_validity
+        from malaprop.attacks.validity import set_validity
 
         validity = "paper" if reader["foreign"] else self.validity
         return set_validity(attack, validity, judge=self.judge, rated=reader["rated"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from malaprop.attacks.quality import set_validity
+from malaprop.attacks.validity import set_validity
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.frame.study.selection import Selection
 from malaprop.papers.universal.cached_models import train_task
