@@ -221,8 +221,7 @@ def test_a_folder_of_an_older_release_goes_on(type_in, tmp_path):
     code, _, said = type_in(*words)
     assert code == 0, said
     assert file.read_text() == new
-    file.write_text(older)
-    file.write_text(older + 'validity = "paper"\n')
+    file.write_text(f'validity = "paper"\n{older}')
     assert type_in("run", "run/study.toml")[0] == 0
     assert outcomes.read_bytes() == before
     file.write_text(older)
