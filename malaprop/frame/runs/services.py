@@ -12,6 +12,7 @@ from malaprop.attacks.constraints.language import LOG_PROBABILITY
 from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
 from malaprop.core.ask import MASKED_LM, NEXT_WORD
 from malaprop.core.capability import Capability
+from malaprop.core.judgement import JUDGE
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.engine.paid import Counted, Paid
@@ -60,14 +61,31 @@ def _filling(name: str, device: str) -> Service:
     return FunctionService(lambda clozes: _masked_lm(name, device).fill(clozes), size=lambda cloze: len(cloze.text))
 
 
+@cache
+def _judge(name: str, device: str) -> Any:
+    from malaprop.models.encoders.judge import open_judge
+
+    return open_judge(name, device=device)
+
+
+@cache
+def _judging(name: str, device: str) -> Service:
+    """Return a judge of meaning on a device, opened at its first use."""
+    return FunctionService(lambda asked: _judge(name, device).kept(asked), size=lambda one: len(one.changed))
+
+
+_BY_NAME = {MASKED_LM: _filling, JUDGE: _judging}  # services of which there are others by name, as masked-lm:NAME
+
+
 class Services(dict[str, Service]):
-    """Services by name; a masked language model is added when its name is first looked up."""
+    """Services by name; a masked language model or a judge is added when its name is first looked up."""
 
     device = "cpu"
 
     def get(self, name: str, default: Any = None) -> Any:
-        if name not in self and name.startswith(f"{MASKED_LM}:"):
-            self[name] = _filling(name.removeprefix(f"{MASKED_LM}:"), self.device)
+        kind, colon, rest = name.partition(":")
+        if name not in self and colon and kind in _BY_NAME:
+            self[name] = _BY_NAME[kind](rest, self.device)
         return super().get(name, default)
 
 
@@ -116,6 +134,7 @@ def shared() -> dict[str, Service]:
         "agreement": FunctionService(_count_slips),
         TOKENS: _encoding_tokens("cpu"),
         MASKED_LM: _filling("", "cpu"),
+        JUDGE: _judging("", "cpu"),
     }
 
 
@@ -146,6 +165,7 @@ def services(victim: Victim) -> dict[str, Service]:
     if victim.device.startswith("cuda"):
         made.device = victim.device
         made[MASKED_LM] = _filling("", victim.device)
+        made[JUDGE] = _judging("", victim.device)
         made[TOKENS] = _encoding_tokens(victim.device)
         for name in ENCODERS:
             made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, victim.device)

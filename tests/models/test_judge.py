@@ -1,0 +1,153 @@
+"""The judge of meaning: what differs between two texts, and chances that do not depend on the batch."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from malaprop.core.errors import AssetError, SettingError
+from malaprop.core.judgement import CHANGED, KEPT, Judgement, verdict
+from malaprop.models.encoders import differences
+from malaprop.models.encoders.differences import NAMES, Relation, describe, find_changes, find_words, pair_sentences
+from malaprop.models.encoders.judge import Head, PackagedJudge, Referred, _packaged_head, open_judge
+from malaprop.models.tokens.batches import Bounds
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
+
+WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "good", "bad", "film", "the", "is", "not", "a", "great", "."]
+PAIRS = [
+    Judgement("the film is good", "the film is great"),
+    Judgement("the film is good", "the film is not good"),
+    Judgement("good", "bad"),
+    Judgement("the film is good . " * 30, "the film is good . " * 29 + "the film is bad ."),
+    Judgement("a film", "a film"),
+]
+
+
+@pytest.fixture(autouse=True)
+def small_wordnet(monkeypatch):
+    """Stand in for WordNet: good and great share a sense, good and bad are opposed."""
+
+    def relate(one, two):
+        near, far = {one, two} <= {"good", "great"}, {one, two} == {"good", "bad"}
+        return Relation(near, float(near), near, far, one == two, same_part=True, other_form=False)
+
+    monkeypatch.setattr(differences, "relate", relate)
+    monkeypatch.setattr(differences, "is_known", lambda word: word.isalnum())
+
+
+def changes(old, new):
+    found = find_changes(find_words(old), find_words(new))
+    return [(c.old and c.old.lower, c.new and c.new.lower) for c in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("A good film.", "A great film.", [("good", "great")]),
+        ("It is good", "It isn't good", [(None, "n't")]),
+        ("He never left", "He left", [("never", None)]),
+        ("Tall, old men", "old men, tall", []),
+        ("THE FILM", "the film!", []),
+    ],
+)
+def test_changes_are_words_replaced_dropped_and_put_in(old, new, expected):
+    assert changes(old, new) == expected
+
+
+def test_lexical_numbers_say_what_differs():
+    found = dict(zip(NAMES, describe("two good films", "3 bad films", {"good": 1.0, "bad": -1.0}), strict=True))
+    assert found["replaced"] == 2
+    assert found["worst_number"] == 1
+    assert found["worst_opposed"] == 1
+    assert found["polarity_shift"] == 2
+    same = dict(zip(NAMES, describe("two films", "2 films", {}), strict=True))
+    assert (same["digits"], same["worst_number"], same["worst_synonym"]) == (0, 0, 1)
+
+
+def test_long_texts_are_read_by_the_sentences_that_changed():
+    long = "One sentence stands here for all of them. " * 6
+    assert pair_sentences(long + "It is good.", long + "It is bad.") == [("It is good.", "It is bad.")]
+    assert pair_sentences("It is good.", "It is bad.") == [("It is good.", "It is bad.")]
+    (pair,) = pair_sentences(long + "It is good.", long.strip())
+    assert pair[0] == "It is good."
+    assert not pair[1]
+
+
+@pytest.fixture
+def judge(tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    own = Tokenizer(models.WordLevel({w: i for i, w in enumerate(WORDS)}, unk_token="[UNK]"))
+    own.pre_tokenizer = pre_tokenizers.Whitespace()
+    own.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    own.save(str(tmp_path / "tokenizer.json"))
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    transformers.BertModel(config).save_pretrained(tmp_path)
+    return PackagedJudge(tmp_path, Head(write_head(tmp_path / "head.npz", 8)), bounds=Bounds(rows=3, waste=1.0))
+
+
+def write_head(path, dim, names=NAMES):
+    rng, size = np.random.default_rng(0), 2 * dim + len(names)
+    many = len(names)
+    np.savez(
+        path,
+        weight=rng.normal(size=size),
+        mean=np.zeros(size),
+        scale=np.ones(size),
+        bias=np.float32(0),
+        low=np.zeros(many),
+        high=np.ones(many),
+        words=np.frombuffer(b"good\nbad", np.uint8),
+        polarity=np.asarray([100, -100], np.int8),
+        polarity_scale=np.float32(0.01),
+        names=np.frombuffer(json.dumps(names).encode(), np.uint8),
+    )
+    return path
+
+
+def test_a_chance_does_not_depend_on_the_batch(judge):
+    together = judge.kept(PAIRS)
+    assert together == [judge.kept([one])[0] for one in PAIRS]
+    assert together[::-1] == judge.kept(PAIRS[::-1])
+    assert together[-1] == 1  # nothing changed
+    assert together[3] == judge.kept([Judgement("the film is good .", "the film is bad .")])[0]
+    assert judge.kept([]) == []
+
+
+def test_a_reference_lowers_the_chance_where_it_sees_the_label_go(judge):
+    def reads(texts):
+        return [{"neg": 0.9, "pos": 0.1} if "not" in t or "bad" in t else {"neg": 0.2, "pos": 0.8} for t in texts]
+
+    pairs = [Judgement(one.original, one.changed, "pos") for one in PAIRS]
+    plain, referred = judge.kept(pairs), Referred(judge, [reads]).kept(pairs)
+    assert referred[0] == plain[0]
+    assert referred[1] == pytest.approx(plain[1] / 8, abs=1e-4)
+    wrong = [Judgement(one.original, one.changed, "neg") for one in PAIRS]  # not its label: it is not asked
+    assert Referred(judge, [reads]).kept(wrong)[:3] == plain[:3]
+    assert Referred(judge, [reads]).kept(PAIRS) == plain
+
+
+def test_bands_leave_room_for_doubt():
+    assert [verdict(p) for p in (0.0, CHANGED, KEPT, 1.0)] == ["changed", "unsure", "kept", "kept"]
+
+
+def test_what_cannot_be_opened_is_said_in_one_line(tmp_path):
+    with pytest.raises(SettingError, match="no judge is called 'nobody'"):
+        open_judge("nobody")
+    with pytest.raises(AssetError, match="other lexical numbers"):
+        Head(write_head(tmp_path / "other.npz", 8, NAMES[:-1]))
+    (tmp_path / "bad.npz").write_bytes(b"no")
+    with pytest.raises(AssetError, match=r"bad\.npz cannot be read"):
+        Head(tmp_path / "bad.npz")
+
+
+def test_the_packaged_head_is_of_this_version():
+    assert _packaged_head().polarity["awful"] < -0.5 < 0.5 < _packaged_head().polarity["wonderful"]
