@@ -39,8 +39,10 @@ def guards(kind: str) -> tuple[WordRule, ...]:
     by_place = (KeepFunctionWords(), KeepQuantities(), KeepNames())
     by_pair = (OtherLexeme(), SameForm(), SamePolarity(), NotOpposed())
     related = () if kind == "synonyms" else (Related(),)
-    # what stands beside these is read in its sense, so that rarer words of it may be less likely than `strict` allows
-    return (*by_place, *by_pair, *related, FitsSense(unshared=kind == "synonyms"), InContext(times=100, least=1e-5))
+    # Of 180 replacements that passed least=1e-5, read in MR and AG News, 71% kept the meaning; of those that pass this,
+    # 84%, with 68% of the good ones among them. `times` may be wider than in `strict`, as the sense was judged already.
+    in_text = (FitsSense(unshared=kind == "synonyms"), InContext(times=100, least=1.2e-4, several=False))
+    return (*by_place, *by_pair, *related, *in_text)
 
 
 def set_validity(attack: Attack, validity: str, *, judge: str = "", rated: bool = True) -> Attack:

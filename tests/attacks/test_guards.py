@@ -18,6 +18,7 @@ from malaprop.attacks.constraints.meaning import InContext, KeepNames, Related
 from malaprop.attacks.constraints.senses import FitsSense
 from malaprop.attacks.trial import Trial
 from malaprop.attacks.validity import KINDS, guards
+from malaprop.core.ask import MASKED_LM, Guesses
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
@@ -26,7 +27,7 @@ from malaprop.engine.drive import drive
 pytestmark = pytest.mark.usefixtures("tiny_assets")
 
 
-def left(rule: WordRule, text: str, table: dict[str, tuple[str, ...]], tags: str = "", encode=toy.encode) -> dict:
+def left(rule: WordRule, text: str, table: dict[str, tuple[str, ...]], tags: str = "", **models) -> dict:
     """The replacements of each word of a text that a guard leaves; `tags` by spaces, nouns where there are none."""
     origin = Text.of(text, Words())
     attack = listed(candidates=Listed(table=table), constraints=(rule,))
@@ -34,8 +35,10 @@ def left(rule: WordRule, text: str, table: dict[str, tuple[str, ...]], tags: str
     named = tags.split() or ["NOUN"] * origin.slots
     services = toy.toy_services(toy.victim()) | {
         "tags": toy.FunctionService(lambda texts: [named for _ in texts]),
-        "encoder": toy.FunctionService(encode),
+        "encoder": toy.FunctionService(models.get("encode", toy.encode)),
     }
+    if "fill" in models:
+        services[MASKED_LM] = toy.FunctionService(models["fill"])
     ((_, found),) = drive([(0, trial.space())], services, width=1)
     strings = origin.table.strings
     return {
@@ -170,6 +173,19 @@ def test_guards_name_their_language_and_come_cheapest_first(kind):
     assert isinstance(rules[-1], InContext), "what asks a model comes last"
     assert any(isinstance(rule, Related) for rule in rules) == (kind != "synonyms")
     assert any(isinstance(rule, KeepNames) for rule in rules)
+
+
+def test_words_of_several_tokens_may_be_left_out():
+    table = {"film": ("movie", "zzz")}
+    told = {"movie": -3.0, "film": -1.0}
+
+    def fill(clozes):
+        none = -4.0, float("nan")  # hidden: scored token by token; read: not known
+        logs = [[told.get(word, none[not cloze.hidden]) for word in cloze.words] for cloze in clozes]
+        return [Guesses(cloze.words, np.asarray(row, np.float32)) for cloze, row in zip(clozes, logs, strict=True)]
+
+    assert left(InContext(), "film", table, fill=fill) == {"film": ["movie", "zzz"]}
+    assert left(InContext(several=False), "film", table, fill=fill) == {"film": ["movie"]}
 
 
 def test_another_model_of_another_language_is_not_called_english():

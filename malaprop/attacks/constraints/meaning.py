@@ -154,12 +154,14 @@ class InContext:
     Where it does not see the word, it finds the replacement at most `times` less likely than the word itself, words of
     several tokens token by token; where it reads the word, it gives the replacement at least the chance `least`, which
     is asked of words of one token alone. So *the film's plot* does not become its *conspiracy*. It reads the original
-    around the slot, so that each slot is asked once. What is put in beside a word is let through. `model`: a
-    transformers folder or a hub name; None: the packaged one.
+    around the slot, so that each slot is asked once. What is put in beside a word is let through. `several`: so are
+    words of which the second is not known, as they or the word have several tokens. `model`: a transformers folder or
+    a hub name; None: the packaged one.
     """
 
     times: float = 50.0
     least: float = 2e-5
+    several: bool = True
     model: str | None = None
     stage: ClassVar[Literal["word"]] = "word"
 
@@ -184,7 +186,9 @@ class InContext:
         for i in asked:
             unseen, seen = next(guesses).logs, next(guesses).logs
             likely = unseen[1:] >= unseen[0] - np.log(self.times) - _SLACK
-            fine[i][single[i]] = likely & ~(seen[1:] < np.log(max(self.least, 1e-30)) - _SLACK)  # nan: not known
+            floor = np.log(max(self.least, 1e-30)) - _SLACK
+            read = ~(seen[1:] < floor) if self.several else seen[1:] >= floor  # nan: not known
+            fine[i][single[i]] = likely & read
         return fine
 
 
