@@ -246,7 +246,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
         "teacher": "toy:predict", "sure": 0.5, "set": {"epochs": 1, "dim": 6, "filters": 4},
     },
     "profile": lambda root: {
-        "victim": ["toy:predict", model(root)], "attack": ["deepwordbug"], "n": 8,
+        "victim": ["toy:predict", model(root)], "attack": ["deepwordbug"], "n": 8, "validity": "paper",
     },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,

@@ -84,7 +84,7 @@ FURTHER = {
     "study attention": "--draws 2 --n 3", "study oneword": "--trials 6 --vocabulary 20 --n 3",
     "study defences": "--draws 1 --fresh 3 --samples 20 --n 3 --attack deepwordbug " + _RAW,
     "study hotflip": "--exact 2 --beam 2 --confidences 0 --n 3", "study leaderboard": f"--n 3 {_RAW}",
-    "profile": "--n 3",
+    "profile": f"--n 3 {_RAW}",
     "transfer": "--draw 6 --n 3 --attack deepwordbug", "tune": "--trials 2 --n 20 --attack deepwordbug --sampler plain",
     "translate attack": "--sweep 8 --tries 4 --n 3", "translate probe": "--sweep 8 --tries 4 --n 3",
     "translate typos": "--n 3", "natural": "--cap 60 --n 2", "rules measure": "--n 8",

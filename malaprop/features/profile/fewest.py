@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from malaprop.attacks.attack import Attack, Constraint, try_in_turn
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.trial import Trial
+from malaprop.attacks.validity import set_validity
 from malaprop.core.example import Example
 from malaprop.core.score import Flags
 from malaprop.core.variants import Variants
@@ -34,10 +35,15 @@ class WordLimits:
         return variants.changes(trial.origin) <= self.limits[trial.example.id]
 
 
-def make_attack(names: Sequence[str], budget: int | None) -> Attack:
-    """Return the recipes as one attack that tries them in turn and changes at most a fifth of the words."""
-    made = try_in_turn("+".join(names), [recipe(name) for name in names])
-    return _restrict(made.but(budget=budget), MaxShare(share=MOST))
+def make_attack(
+    names: Sequence[str], budget: int | None = None, *, validity: str = "paper", rated: bool = False
+) -> Attack:
+    """Return the recipes as one attack that tries them in turn and changes at most a fifth of the words.
+
+    `rated`: with validity `paper` the judge of meaning rates the successes.
+    """
+    made = [set_validity(recipe(name), validity, rated=rated) for name in names]
+    return _restrict(try_in_turn("+".join(names), made).but(budget=budget), MaxShare(share=MOST))
 
 
 def _restrict(attack: Attack, rule: Constraint) -> Attack:

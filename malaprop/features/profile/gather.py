@@ -20,6 +20,7 @@ from malaprop.features.profile.score import Doubles, estimate, noise_areas, wors
 from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate
+from malaprop.frame.runs.cautions import describe_foreign
 from malaprop.frame.study.shared_tasks import CorrectTexts, describe_errors
 from malaprop.frame.tasks.outputs import JsonFile, Output, RunFolder, Skipped, read_skipped
 
@@ -52,10 +53,13 @@ def gather(study: Profile, root: Path, data: Dataset) -> ProfileRecord:
     words = [_count_words(example.fields, example.open) for example in data]
     mean = sum(words) / max(1, len(words))
     short = f"the mean text has {mean:.0f} words; in a text of fewer than 20, 5% of the words is less than one word"
+    foreign = describe_foreign(data) if study.validity != "paper" else ""
+    off = f"{foreign}: the guards and the judge of meaning read English, so they are off" if foreign else ""
     return ProfileRecord(
         data=data.name, texts=len(data), words=round(mean, 2), seed=study.texts.seed, draws=study.draws,
         attacks=study.attacks, budget=study.budget, surrogate=", ".join(study.surrogate_named), changed=changed,
-        entries=tuple(entries), notes=(short,) if mean < 20 else (),
+        validity="paper" if foreign else study.validity, entries=tuple(entries),
+        notes=tuple(filter(None, (short if mean < 20 else "", off))),
     )  # fmt: skip
 
 
@@ -95,12 +99,15 @@ def _profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], c
 
 
 def _doubts(runs: Sequence[Outcome], right: int, commonest: int) -> tuple[str, ...]:
-    """Return lines on texts with errors, and on a victim that may give one label to all texts."""
+    """Return lines on errors, on invalid successes, and on a victim that may give one label to all texts."""
     guess = (
         f"right on {right} texts, and the commonest label has {commonest}: a model that always gives one label cannot "
         "be broken, so this score says nothing"
     )
-    return tuple(filter(None, (describe_errors(runs), guess if right <= commonest else "")))
+    rated = [one for one in runs if one.status == "success" and one.validity is not None]
+    kept = sum(one.validity == "kept" for one in rated)
+    changed = f"the judge of meaning calls {kept} of {len(rated)} successes valid" if kept < len(rated) else ""
+    return tuple(filter(None, (describe_errors(runs), guess if right <= commonest else "", changed)))
 
 
 def find_breaks(runs: Sequence[Outcome]) -> dict[str, float]:

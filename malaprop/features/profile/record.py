@@ -92,4 +92,5 @@ class ProfileRecord(Record):
     surrogate: str
     changed: Mapping[str, tuple[float, ...]]
     entries: tuple[ProfileEntry, ...]
+    validity: str = "paper"  # how far the attacks had to keep the meaning
     notes: tuple[str, ...] = ()

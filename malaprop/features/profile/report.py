@@ -32,6 +32,11 @@ _CHART = (
 )
 _QUERIES = ("Victim", "Broken", "Lower quartile", "Median", "Upper quartile", "Most")
 _TRANSFER = "How many adversarial texts of each source a victim gets wrong, of those whose originals it gets right."
+_VALIDITY = {
+    "paper": "The recipes are as published: many of their texts say something else than the original.",
+    "valid": "Guards and a judge keep the meaning of the texts.",
+    "strict": "Guards and a judge keep the meaning of the texts, by strict bounds.",
+}
 _LINE, _COLUMN, _BESIDE = 11, 17, 48  # height and width of a rank beside the chart, and the room for all of them
 
 
@@ -57,7 +62,7 @@ def _score(one: ProfileEntry) -> str:
 def _card(record: ProfileRecord, place: int) -> Markup:
     lead = (
         f"{record.texts:,} texts of {record.data}; {', then '.join(record.attacks)} within 20% of the words, repeated "
-        "with fewer words until they fail."
+        f"with fewer words until they fail. {_VALIDITY.get(record.validity, '')}"
     )
     rows = [_row(rank, one) for rank, one in enumerate(record.entries, start=1)]
     parts = [

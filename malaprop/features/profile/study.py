@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
+from malaprop.frame.study.attack_tasks import check_judge, validity_option
 from malaprop.frame.study.prompt_options import Prompting
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
@@ -56,6 +57,7 @@ class Profile:
         None, "Transfer: the victim whose adversarial texts the others are asked; each other victim's if not given."
     )
     attacks: tuple[str, ...] = opt(ATTACKS, f"{ATTACK} {SEVERAL} They are tried in turn.", name="attack", repeat=True)
+    validity: str = validity_option("valid")
     draws: int = opt(1, "How many noisy copies of a text are made for each kind of noise.", min=1)
     budget: int | None = opt(None, min=1)
     prompting: Prompting = opt(Prompting())
@@ -80,10 +82,12 @@ class Profile:
         """The names of those whose adversarial texts are tried on others."""
         return tuple(self.surrogate_named or self.named)
 
-    def make_attack(self) -> Attack:
+    def make_attack(self, reader: Inputs) -> Attack:
+        """Return the attack at the validity; texts that the judge of meaning cannot read are attacked without it."""
         from malaprop.features.profile.fewest import make_attack
 
-        return make_attack(self.attacks, self.budget)
+        validity = "paper" if reader["foreign"] else self.validity
+        return make_attack(self.attacks, self.budget, validity=validity, rated=reader["rated"])
 
     def check(self) -> None:
         named = self.named
@@ -91,7 +95,9 @@ class Profile:
             if name in named and named[name] != spec:
                 raise SettingError(f"--surrogate and --victim name two models {name}; rename one of the folders")
         self.prompting.check(self.victim, self.texts.fields)
-        assert self.make_attack()
+        assert self.make_attack({"foreign": False, "rated": False})
+        self.data()
+        check_judge(self.validity)
 
     def data(self) -> Dataset:
         return self.texts.held([*self.victim, *self.surrogate_named.values()])
@@ -126,7 +132,7 @@ class Profile:
             )  # fmt: skip
         yield Task(
             name=f"runs/{name}", work=self.attack, output=RunFolder(), victims=at, holds=(name,), after=(clean,),
-            items=partial(self.examples, name), optional=True,
+            reads=self.find_reader, items=partial(self.examples, name), optional=True,
         )  # fmt: skip
 
     def _transfer(self, name: str, source: str, spec: Any) -> Task:
@@ -140,6 +146,14 @@ class Profile:
 
     def read(self, inputs: Inputs) -> Inputs:
         return {**inputs, "data": self.data()}
+
+    def find_reader(self, inputs: Inputs) -> Inputs:
+        """Add whether the texts are in a language that the judge of meaning cannot read, and whether it is there."""
+        from malaprop.assets.measures import why_no_judge
+        from malaprop.frame.runs.cautions import describe_foreign
+
+        foreign = bool(describe_foreign(self.data()))
+        return {**inputs, "foreign": foreign, "rated": not foreign and not why_no_judge()}
 
     def examples(self, name: str, inputs: Inputs) -> Dataset:
         from malaprop.data.matching import agree
@@ -165,7 +179,7 @@ class Profile:
 
         victim, seed = worker.victim(inputs["victim"]), self.texts.seed
         assume_labels(victim, share.whole.labels)
-        attack = self.make_attack().for_labels(share.whole.labels)
+        attack = self.make_attack(inputs).for_labels(share.whole.labels)
         yield describe(attack, VictimDescription.of(victim), share.whole, seed=seed, width=self.width)
         found = attack_with_fewest(
             attack, victim, share.items, seed=seed, width=self.width, services=worker.services(victim)

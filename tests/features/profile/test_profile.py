@@ -37,7 +37,7 @@ def brittle(texts):
 
 
 def profiled(*victims, **settings):
-    return mp.profile(list(victims), PAIRS, **{"attack": "deepwordbug", "n": 0, **settings})
+    return mp.profile(list(victims), PAIRS, **{"attack": "deepwordbug", "n": 0, "validity": "paper", **settings})
 
 
 # --- the score
@@ -218,7 +218,9 @@ def test_bad_input_is_one_line(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f'"{text}",{label}\n' for text, label in PAIRS))
     (tmp_path / "empty.csv").write_text("text,label\n")
-    monkeypatch.setattr(sys, "argv", ["malaprop", "profile", *words.split(), "--quiet", "--out", "run"])
+    monkeypatch.setattr(
+        sys, "argv", ["malaprop", "profile", *words.split(), "--validity", "paper", "--quiet", "--out", "run"]
+    )
     with pytest.raises(SystemExit) as end:
         main()
     (line,) = capsys.readouterr().err.splitlines()
