@@ -10,10 +10,11 @@ import toy
 
 import malaprop as mp
 from malaprop.attacks.attack import try_in_turn
+from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.cli.main import main
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.features.profile.fewest import MOST, attack_with_fewest, make_attack
-from malaprop.features.profile.gather import find_breaks
+from malaprop.features.profile.gather import _doubts, find_breaks
 from malaprop.features.profile.noise import SHARES
 from malaprop.features.profile.report import body, chart, headline, terminal
 from malaprop.features.profile.score import estimate, noise_areas, worst_areas
@@ -94,6 +95,26 @@ def test_a_success_stays_where_fewer_words_do_not_do():
     assert found.edits == once.edits
     held, _ = fewest("great great film")
     assert held.status == "failed"
+
+
+def test_every_recipe_keeps_the_meaning_that_it_is_told_to_keep():
+    plain, valid = (make_attack(["textfooler", "pwws"], validity=validity) for validity in ("paper", "valid"))
+    assert plain.judge is None
+    assert valid.judge is not None
+    for before, after in zip(plain.stages, valid.stages, strict=True):
+        assert after.candidates != before.candidates  # behind guards
+        assert after.judge == valid.judge
+        assert any(isinstance(rule, MaxShare) and rule.share == MOST for rule in after.constraints)
+
+
+def test_invalid_successes_are_counted_in_a_note():
+    side = Side({"text": "a b"})
+    runs = [
+        Outcome(id=str(n), status="success", label=0, original=side, adversarial=side, meaning=meaning)
+        for n, meaning in enumerate((0.99, 0.01, 0.02))
+    ]
+    assert _doubts(runs, 3, 2) == ("the judge of meaning calls 1 of 3 successes valid",)
+    assert _doubts(runs[:1], 3, 2) == ()
 
 
 def test_the_attack_stays_within_its_share():
