@@ -13,6 +13,7 @@ import toy
 from hypothesis import HealthCheck, settings
 
 from malaprop.assets.senses import Sense
+from malaprop.assets.synonyms import Synonyms
 from malaprop.assets.vectors import Neighbours, Vectors
 from malaprop.core.errors import AssetError
 from malaprop.core.example import Example
@@ -141,6 +142,14 @@ def _neighbours() -> Neighbours:
     return Neighbours(Vectors(words, np.eye(len(words), dtype=np.float32)), table, cosines)
 
 
+def _synonyms() -> Synonyms:
+    """The same words as `_neighbours`, with scores of 0.9 and 0.6; all share a form."""
+    near = _neighbours()
+    forms = np.ones(len(near.words), np.uint16)
+    scores = np.asarray(near.cosines.astype(np.float32).clip(0, 1) * 255, np.uint8)
+    return Synonyms(near.words, near.table, scores, forms)
+
+
 class _Vectors:
     words = ("the", "film", "good", "bad", "1980", "okay", "poor")
     matrix = np.asarray([[np.cos(w / 4), np.sin(w / 4)] for w in toy.WEIGHTS.values()], np.float32)
@@ -173,6 +182,7 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
         polarity,
         relations,
         senses,
+        synonyms,
     )
 
     forget_assets()
@@ -182,6 +192,7 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
     monkeypatch.setattr("malaprop.assets.senses.open_senses", _Senses)
     monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
     monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
+    monkeypatch.setattr("malaprop.assets.synonyms.open_synonyms", _synonyms)
     monkeypatch.setattr(
         "malaprop.assets.lexicon.misspellings",
         lambda: {"good": ("godo", "goood"), "film": ("flim",), "awful": ("aweful",)},

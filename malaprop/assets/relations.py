@@ -107,6 +107,14 @@ class Relations:
         """Return the senses that WordNet calls similar to an adjective's: the head of its cluster, or its members."""
         return frozenset(self._similar.get(sense, ()))
 
+    def kinds_of(self, sense: int) -> frozenset[int]:
+        """Return the senses that a noun's or verb's sense is a kind of: of *dog* that of *canine*."""
+        return frozenset(self._above.get(sense, ()))
+
+    def derived_from(self, base: str) -> frozenset[int]:
+        """Return the senses of other words that a base form is derived from, or that are derived from it."""
+        return frozenset(self._derived.get(base, ()))
+
     def are_related(self, one: str, two: str) -> bool:
         """Whether the words share a sense, or have senses that are similar to the same one."""
         return not self.around(one).isdisjoint(self.around(two))

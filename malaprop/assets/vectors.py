@@ -64,6 +64,14 @@ class Neighbours:
     def __init__(self, vectors: Vectors, table: Ints, cosines: NDArray[np.float16], k: int = MOST) -> None:
         self.vectors, self.table, self.cosines, self.k = vectors, table, cosines, min(k, table.shape[1])
 
+    @property
+    def words(self) -> list[str]:
+        return self.vectors.words
+
+    @property
+    def index(self) -> dict[str, int]:
+        return self.vectors.index
+
     @cached_property
     def rank(self) -> NDArray[np.int64]:
         """Return the place [word] of each word when all words are sorted by string."""

@@ -11,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import listed
 
+from malaprop.assets import synonyms
 from malaprop.attacks.attack import Candidates
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, LetterEdits, edits
-from malaprop.attacks.candidates.lookup import Listed, Misspellings, NearWords, Vocabulary, WordNetSynonyms, recase
+from malaprop.attacks.candidates.lookup import (
+    CloseSynonyms,
+    Listed,
+    Misspellings,
+    NearWords,
+    Vocabulary,
+    WordNetSynonyms,
+    recase,
+)
 from malaprop.attacks.candidates.masked import Likely
 from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.attacks.constraints.words import SamePart
@@ -84,6 +93,20 @@ def test_near_words_by_count_and_cosine(tiny_assets):
     for wrong in ({"count": 0}, {"floor": 2.0}):
         with pytest.raises(SettingError, match="NearWords wants"):
             NearWords(**wrong)
+
+
+def test_close_synonyms_by_count_and_score_and_form(tiny_assets, monkeypatch):
+    assert offered(CloseSynonyms(), "Good x") == [["Fine", "Nice"], []]
+    assert offered(CloseSynonyms(count=1), "good") == [["fine"]]
+    assert offered(CloseSynonyms(floor=0.7), "good") == [["fine"]]
+    for wrong in ({"count": 0}, {"floor": 0.0}, {"floor": 1.5}):
+        with pytest.raises(SettingError, match="CloseSynonyms wants"):
+            CloseSynonyms(**wrong)
+    held = synonyms.open_synonyms()
+    held.forms[held.index["fine"]] = 2  # no form of good any more
+    monkeypatch.setattr("malaprop.assets.synonyms.open_synonyms", lambda: held)
+    assert offered(CloseSynonyms(), "good") == [["nice"]]
+    assert offered(CloseSynonyms(count=1), "good") == [["nice"]]  # counted among those of the form
 
 
 def test_one_table_serves_parts_of_other_settings(tiny_assets):

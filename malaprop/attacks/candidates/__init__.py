@@ -7,6 +7,7 @@ CANDIDATES = Catalogue(
     {
         "wordnet": "malaprop.attacks.candidates.lookup:WordNetSynonyms",
         "near": "malaprop.attacks.candidates.lookup:NearWords",
+        "synonyms": "malaprop.attacks.candidates.lookup:CloseSynonyms",
         "vocabulary": "malaprop.attacks.candidates.lookup:Vocabulary",
         "misspellings": "malaprop.attacks.candidates.lookup:Misspellings",
         "listed": "malaprop.attacks.candidates.lookup:Listed",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from malaprop.attacks.partmarks import Bits, note
 from malaprop.attacks.trial import Trial
@@ -16,7 +17,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints, Words, check_text
 
 if TYPE_CHECKING:
-    from malaprop.assets.vectors import Neighbours
+    from malaprop.core.score import Flags
 
 
 _NONE = np.empty(0, np.int64)
@@ -84,6 +85,30 @@ def _of_any_part(table: Words, words: list[int]) -> Steps[list[Ints]]:
     return synonyms
 
 
+class Near(Protocol):
+    """Words and for each the numbers of its neighbours in `table` [word, k], nearest first, with `cosines`."""
+
+    table: NDArray[np.int32]
+
+    @property
+    def cosines(self) -> NDArray[np.floating]: ...
+
+    @property
+    def words(self) -> list[str]: ...
+
+    @property
+    def index(self) -> dict[str, int]: ...
+
+    @property
+    def rank(self) -> Ints: ...
+
+    @property
+    def whole(self) -> Flags: ...
+
+    @property
+    def parts(self) -> NDArray[np.uint8]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearWords:
     """The `count` nearest words in counter-fitted space whose cosine is at least `floor`."""
@@ -99,39 +124,83 @@ class NearWords:
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.vectors import open_neighbours
 
-        near = open_neighbours(self.vectors)
-        table, strings, here = trial.origin.table, trial.origin.strings, slots.tolist()
-        bits = yield from trial.parts(slots)
-        rows = np.fromiter((near.vectors.index.get(strings[s].lower(), -1) for s in here), np.int64, len(here))
-        listed = np.flatnonzero(rows >= 0)
-        out = [_NONE] * len(here)
-        for i, found in zip(
-            listed.tolist(),
-            self._near(near, table, rows[listed], None if bits is None else bits[listed]),
-            strict=True,
-        ):
-            word = strings[here[i]]
-            out[i] = found if word.islower() else _recased(table, found, word)
-        return out
+        def among(near: Near, rows: Ints) -> Flags:
+            flags: Flags = near.cosines[rows, : self.count].astype(np.float32) >= self.floor
+            return flags
 
-    def _near(self, near: Neighbours, table: Words, rows: Ints, bits: Bits | None) -> list[Ints]:
-        """Return for each row of the table of neighbours the ids of those that pass, sorted by string."""
-        others = near.table[rows, : self.count]
-        kept = (near.cosines[rows, : self.count].astype(np.float32) >= self.floor) & near.whole[others]
+        return (yield from _look_near(open_neighbours(self.vectors), self.vectors, among, trial, slots))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseSynonyms:
+    """The `count` words of the table of synonyms that are nearest in meaning, of a score of at least `floor`.
+
+    Those alone that can have a part of speech and an inflection that the word can have: *films* gets *movies*. Antonyms
+    and words of opposite valence are not in the table; see docs/assets.md.
+    """
+
+    count: int = 50
+    floor: float = 0.45
+    language: ClassVar[str] = "en"
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not 0 < self.floor <= 1:
+            raise SettingError(
+                f"CloseSynonyms wants count >= 1 and a floor above 0 and up to 1, got {self.count} and {self.floor}"
+            )
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        from malaprop.assets.synonyms import open_synonyms
+
+        synonyms = open_synonyms()
+
+        def among(near: Near, rows: Ints) -> Flags:
+            fits = (near.cosines[rows] >= self.floor) & synonyms.share_form(rows)
+            flags: Flags = fits & (fits.cumsum(1) <= self.count)
+            return flags
+
+        return (yield from _look_near(synonyms, "synonyms", among, trial, slots))
+
+
+Among = Callable[[Near, Ints], "Flags"]  # rows of a table to flags of their neighbours [row, k], of the first k
+
+
+def _look_near(near: Near, name: str, among: Among, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+    """Return for each slot the ids of its word's neighbours that pass, in the word's case, sorted by string."""
+    table, strings, here = trial.origin.table, trial.origin.strings, slots.tolist()
+    bits = yield from trial.parts(slots)
+    rows = np.fromiter((near.index.get(strings[s].lower(), -1) for s in here), np.int64, len(here))
+    listed = np.flatnonzero(rows >= 0)
+    out = [_NONE] * len(here)
+    kept = among(near, rows[listed])
+    for i, found in zip(
+        listed.tolist(),
+        _take(near, name, table, rows[listed], kept, None if bits is None else bits[listed]),
+        strict=True,
+    ):
+        word = strings[here[i]]
+        out[i] = found if word.islower() else _recased(table, found, word)
+    return out
+
+
+def _take(near: Near, name: str, table: Words, rows: Ints, kept: Flags, bits: Bits | None) -> list[Ints]:
+    """Return for each row of the table of neighbours the ids of those that are kept and fit, sorted by string."""
+    others = near.table[rows, : kept.shape[1]]
+    kept = kept & near.whole[others]
+    if bits is not None:
+        kept &= (near.parts[others] & bits[:, None]) > 0
+    sizes = kept.sum(1)
+    flat = others[kept]
+    flat = flat[np.argsort(np.repeat(np.arange(len(rows)), sizes) * len(near.rank) + near.rank[flat])]
+    ids: Ints = table.notes.setdefault(("near", name), np.full(len(near.rank), -1, np.int64))
+    fresh = flat[ids[flat] < 0]
+    if len(fresh):
+        words = near.words
+        ids[fresh] = table.ids(words[i] for i in fresh.tolist())
         if bits is not None:
-            kept &= (near.parts[others] & bits[:, None]) > 0
-        sizes = kept.sum(1)
-        flat = others[kept]
-        flat = flat[np.argsort(np.repeat(np.arange(len(rows)), sizes) * len(near.rank) + near.rank[flat])]
-        ids: Ints = table.notes.setdefault(("near", self.vectors), np.full(len(near.rank), -1, np.int64))
-        fresh = flat[ids[flat] < 0]
-        if len(fresh):
-            words = near.vectors.words
-            ids[fresh] = table.ids(words[i] for i in fresh.tolist())
-            if bits is not None:
-                note(table, ids[fresh], near.parts[fresh])
-        found, ends = ids[flat], np.cumsum(sizes).tolist()
-        return [found[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
+            note(table, ids[fresh], near.parts[fresh])
+    found, ends = ids[flat], np.cumsum(sizes).tolist()
+    return [found[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
