@@ -12,7 +12,8 @@ _PLACES = {
     "judge": "Judge",
     "quality": "set_quality tighten",
     "validity": "guards set_validity",
-    "candidates.lookup": "CloseSynonyms Inflections Listed Misspellings NearWords Vocabulary WordNetSynonyms remembered",
+    "candidates.lookup": "CloseSynonyms Inflections Listed Misspellings NearWords Vocabulary WordNetSynonyms "
+    "remembered",
     "candidates.chars": "CharEdits Homoglyphs VisualNeighbours",
     "candidates.unseen": "Deletions InvisibleCharacters Reorderings",
     "candidates.masked": "Likely MaskedWords MergedWords",

@@ -19,6 +19,7 @@ from malaprop.attacks.attack import (
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, VisualNeighbours
 from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
 from malaprop.attacks.candidates.lookup import (
+    CloseSynonyms,
     Inflections,
     Listed,
     Misspellings,
@@ -106,6 +107,7 @@ __all__ = [
     "Candidates",
     "CharEdits",
     "ChrfFloor",
+    "CloseSynonyms",
     "Confident",
     "Constraint",
     "Contextual",

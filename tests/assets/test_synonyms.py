@@ -118,7 +118,9 @@ def test_built_from_a_dozen_words(relations, tmp_path, monkeypatch):
     monkeypatch.setenv("MALAPROP_DATA", str(measures(tmp_path / "data")))
     ratings = tmp_path / "vader_lexicon.txt"
     ratings.write_text("good\t1.9\t0.9\t[2]\nbad\t-2.5\t0.7\t[-2]\n:)\t2.0\t1\t[2]\n")
-    encoded = [np.random.default_rng(seed).normal(size=(len(WORDS), 6)).astype(np.float32) for seed in (0, 1)]
+    meanings = np.asarray([0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 6, 0])
+    draw = [np.random.default_rng(seed).normal for seed in (0, 1)]
+    encoded = [(one(size=(7, 12))[meanings] + 0.2 * one(size=(12, 12))).astype(np.float32) for one in draw]
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
