@@ -199,7 +199,7 @@ class Mixture:
 
 
 class Links:
-    """What WordNet links to each word, as a sparse matrix [word, synset] of rows of length one."""
+    """What WordNet links to each word, as a sparse matrix [word, synset] with rows of length one."""
 
     _RANKS = (1.0, 0.5, 0.3, 0.2, 0.15, 0.1)  # weight of a sense by its rank in its part of speech
     _SIMILAR, _DERIVED, _WIDER, _HIGH = 0.6, 0.4, 0.6, 3  # weights of links; what it is a kind of, three levels up
@@ -217,10 +217,9 @@ class Links:
         weights *= rare[column] * (many[column] > 1)  # a synset of one word alone tells nothing
         lengths = np.sqrt(np.bincount(at, weights**2, minlength=len(rows)))
         weights /= np.maximum(lengths[at], 1e-9)
-        places = torch.from_numpy(np.stack([at, column]))
-        size = (len(rows), max(len(used), 1))
-        values = torch.from_numpy(weights).float()
-        self.matrix = torch.sparse_coo_tensor(places, values, size, check_invariants=True).coalesce()
+        self.starts = torch.from_numpy(np.searchsorted(at, np.arange(len(rows))))
+        self.columns, self.weights = torch.from_numpy(column.ravel()), torch.from_numpy(weights).float()
+        self.many = max(len(used), 1)
 
     def _list(self, word: str) -> dict[int, float]:
         counts, found = self.wordnet.frequency(word), defaultdict[int, float](float)
@@ -251,10 +250,18 @@ class Links:
     def overlap(self, rows: NDArray[np.int64]) -> Tensor:
         """Return the overlap [row, word] of some words with all, from 0 to 1."""
         import torch
+        from torch.nn import functional
 
-        some = self.matrix.index_select(0, torch.from_numpy(rows)).to_dense()
-        found: Tensor = torch.sparse.mm(self.matrix, some.T).T
-        return found
+        some = torch.zeros(self.many, len(rows))
+        ends = [*self.starts[1:].tolist(), len(self.columns)]
+        for at, row in enumerate(rows.tolist()):
+            own = slice(int(self.starts[row]), ends[row])
+            some[self.columns[own], at] = self.weights[own]
+        # in a tenth of the time of a product of sparse matrices
+        found: Tensor = functional.embedding_bag(
+            self.columns, some, self.starts, per_sample_weights=self.weights, mode="sum"
+        )
+        return found.T
 
 
 class Opposed:

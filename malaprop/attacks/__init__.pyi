@@ -40,7 +40,7 @@ from malaprop.attacks.constraints.edits import (
     OncePerSlot,
 )
 from malaprop.attacks.constraints.guards import KeepFunctionWords, KeepQuantities, SameForm, SamePolarity
-from malaprop.attacks.constraints.language import LikelyInPlace, LikelyNext, PerplexityRatio
+from malaprop.attacks.constraints.language import KnownWords, LikelyInPlace, LikelyNext, PerplexityRatio
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
 from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, KeepWords, LongWords
 from malaprop.attacks.constraints.senses import FitsSense
@@ -61,6 +61,7 @@ from malaprop.attacks.goals.goal import (
 from malaprop.attacks.gradient.flips import FlipBeam
 from malaprop.attacks.gradient.mixture import TokenMixture
 from malaprop.attacks.gradient.swaps import SignWalk, SwapBeam
+from malaprop.attacks.judge import Judge
 from malaprop.attacks.labels.hardgenetic import HardLabelGenetic
 from malaprop.attacks.labels.walks import BorderWalk
 from malaprop.attacks.quality import set_quality, tighten
@@ -90,6 +91,7 @@ from malaprop.attacks.search.sampling import Blind, Exhaustive, Random
 from malaprop.attacks.search.slips import Slips
 from malaprop.attacks.search.swarm import Swarm
 from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.attacks.validity import guards, set_validity
 
 __all__ = [
     "Accepted",
@@ -132,12 +134,14 @@ __all__ = [
     "InContext",
     "Inflections",
     "InvisibleCharacters",
+    "Judge",
     "KeepFunctionWords",
     "KeepNames",
     "KeepQuantities",
     "KeepStopWords",
     "KeepWords",
     "Kept",
+    "KnownWords",
     "LabelOnly",
     "LeaveOneOut",
     "LeftToRight",
@@ -204,8 +208,10 @@ __all__ = [
     "WordNetSynonyms",
     "WordRule",
     "ZeroVector",
+    "guards",
     "remembered",
     "set_quality",
+    "set_validity",
     "tighten",
     "try_in_turn",
 ]
