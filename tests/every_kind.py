@@ -15,6 +15,8 @@ from malaprop.features.defending.evaluation_record import DefenceAttacked, Defen
 from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningRecord, TuningTrial
 from malaprop.features.humans.record import Accuracy, HumansRecord
 from malaprop.features.profile.record import NoisePoint, ProfileEntry, ProfileRecord, QueriesToBreak, WorstPoint
+from malaprop.features.tagging.entities import EntityF1
+from malaprop.features.tagging.record import TaggedExample, TaggedToken, TaggingClass, TaggingRecord, TaggingRun
 from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
 from malaprop.frame.records.autoharden import AutoHardenRecord, AutoTrial
 from malaprop.frame.records.intervals import Estimate, Gain
@@ -111,6 +113,14 @@ RECORDS = {
     "translation": TranslationRecord(
         runs=(TranslationRun(attack="typos", kind="typos", victim="nmt", data="toy", success=HALF, skipped=0, errors=0,
                          before=Bleu(30.0, 20.0, 40.0)),)
+    ),
+    "tagging": TaggingRecord(
+        runs=(TaggingRun(attack="a", goal="any", entities="keep", victim="v", data="toy", sentences=2, success=HALF,
+                         skipped=0, errors=0, clean=EntityF1(60.0, 50.0, 70.0), attacked=EntityF1(40.0, 30.0, 50.0),
+                         lost=EntityF1(20.0, 10.0, 30.0),
+                         classes=(TaggingClass(name="PER", there=3, clean=60.0, attacked=40.0),)),),
+        examples=(TaggedExample(attack="a", victim="v", id="1",
+                                tokens=(TaggedToken("<Anna", "<Anna", "I-PER", "I-PER", "O"),)),),
     ),
     "hotflip": HOTFLIP,
     "oneword": OneWordRecord(

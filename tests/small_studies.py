@@ -112,6 +112,17 @@ def pairs(root: Path, ends: Sequence[str] = ("",)) -> str:
     return str(path)
 
 
+def tag(sentences: list[list[str]]) -> list[list[str]]:
+    """A tagger that takes a word before "sleeps" for a person."""
+    return [["I-PER" if after == "sleeps" else "O" for after in [*tokens[1:], ""]] for tokens in sentences]
+
+
+def tagged(root: Path) -> str:
+    path = root / "tagged.conll"
+    path.write_text("".join(f"old O\n{name} I-PER\nsleeps O\n. O\n\n" for name in ("Anna", "Boris", "Clara", "Dora")))
+    return str(path)
+
+
 def swaps(root: Path) -> str:
     path = root / "swaps.csv"
     path.write_text("from,to\ngood,fine\nbad,poor\nfilm,movie\ndog,hound\nruns,moves\nasleep,awake\n")
@@ -200,6 +211,9 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "translate typos": lambda root: {**_TRANSLATED, "data": pairs(root), "n": 6},
     "translate probe": lambda root: {
         **_TRANSLATED, "data": pairs(root), "probe": "small_studies:no_fish", "n": 4, "sweep": 8, "tries": 4,
+    },
+    "tag attack": lambda root: {
+        "victim": "small_studies:tag", "data": tagged(root), "attacks": ["deepwordbug"], "n": 4,
     },
     "rules mine": lambda root: {"victims": ["toy:predict", model(root)], "swaps": swaps(root), "split": "all"},
     "rules measure": lambda root: {

@@ -24,7 +24,7 @@ def predict(texts):
     leans = [("good" in t) - ("bad" in t) for t in texts]
     return [[0.5 - 0.2 * x, 0.5 + 0.2 * x] for x in leans]
 """
-OF_TRANSLATORS_AND_IMAGES = ("translate attack", "translate probe", "translate run", "translate typos", "natural")
+WITH_OTHER_VICTIMS = ("translate attack", "translate probe", "translate run", "translate typos", "natural", "tag")
 # what an option must not be called, with what it is called: a second name for one thing
 SECOND = {
     "victims": "victim", "target": "victim", "attacks": "attack", "recipe": "attack", "recipes": "attack",
@@ -92,7 +92,7 @@ def test_one_name_has_one_help_text():
         for option, text in shown(command).items():
             if option in ("text_column", "label_column", "device", "jobs", "engine", "address", "json", "quiet"):
                 said[option].add(text)
-            if option == "victim" and not name.startswith(OF_TRANSLATORS_AND_IMAGES):
+            if option == "victim" and not name.startswith(WITH_OTHER_VICTIMS):
                 own = name in ("study oneword", "study attention", "bench")  # which train what they attack
                 assert VICTIM in text or own, name
     said["quiet"].discard("Print no links and no token.")  # of `humans serve`

@@ -91,7 +91,12 @@ _KINDS: dict[str, type] = {
 }
 
 TASK = "translation"  # the value of `task` in the parts of such a run
+TAGGING = "tagging"  # the same of a run on a tagger
 
 
 def is_translation(run: Run) -> bool:
     return run.parts.get("task") == TASK
+
+
+def is_tagging(run: Run) -> bool:
+    return run.parts.get("task") == TAGGING

@@ -1,0 +1,233 @@
+"""malaprop tag attack: tokens stay aligned, entity words stay, successes are real, and runs resume."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from killed import until_done
+
+from malaprop.cli.main import main
+from malaprop.core.text import Text, Words
+from malaprop.features.tagging.entities import count_entities
+from malaprop.features.tagging.presets import PRESETS
+from malaprop.features.tagging.record import TaggingRecord
+from malaprop.features.tagging.rules import ENTITIES, token_of_slots
+from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.study import study as studies
+from malaprop.frame.study.commands import find_study
+from malaprop.frame.study.settings import build
+from malaprop.frame.study.study import conduct
+from tests.features.tagging.small_taggers import ROWS, tag, write
+
+MODEL = """
+from tests.features.tagging.small_taggers import scores, tag
+calls = []
+def counted(sentences):
+    calls.append(len(sentences))
+    return scores(sentences)
+def short(sentences):
+    return [["O"] for _ in sentences]
+def other(sentences):
+    return [["B-DATE"] * len(tokens) for tokens in sentences]
+def fails(sentences):
+    raise RuntimeError("asleep")
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[3]}")
+    monkeypatch.setenv("MALAPROP_OFFLINE", "1")
+    monkeypatch.delitem(sys.modules, "own_tagger", raising=False)
+    Path("own_tagger.py").write_text(MODEL)
+    write(Path("names.conll"))
+
+
+def attack(out, **more):
+    values = {"victim": "own_tagger:scores", "data": "names.conll", "attacks": ("deepwordbug",), "n": 0}
+    return conduct(build(find_study("tag attack"), {**values, "out": out, "quiet": True, "device": "cpu", **more}))
+
+
+def outcomes_in(folder):
+    return sorted(map(compare_key, read_outcomes(Path(folder))))
+
+
+def untimed(record):
+    return replace(record, runs=tuple(replace(run, seconds=0.0) for run in record.runs))
+
+
+def test_entity_words_stay_and_every_success_is_one():
+    record = attack("run").record
+    (run,) = record.runs
+    assert run.success.hits == run.success.total == len(ROWS) - 1
+    assert run.skipped == 1
+    assert run.errors == 0
+    assert (run.clean.value, run.attacked.value) == (100.0, 0.0)
+    assert [(one.name, one.there) for one in run.classes] == [("LOC", 9), ("PER", 9)]
+    for one in read_outcomes(Path("run")):
+        if one.status != "success":
+            continue
+        before, after = (side.fields["tokens"].split(" ") for side in (one.original, one.adversarial))
+        gold = one.original.fields["tags"].split(" ")
+        assert len(before) == len(after) == len(gold)
+        assert all(a == b for a, b, kind in zip(before, after, gold, strict=True) if kind != "O")
+        assert one.adversarial.fields["predicted"].split(" ") == tag([after])[0]
+        assert count_entities(gold, tag([after])[0])[0] == 0
+        assert one.queries.asked > 1
+
+
+def test_entity_words_change_to_words_of_the_class():
+    attack("run", entities="same-class")
+    words = {kind: {t for tokens, tags in ROWS for t, k in zip(tokens, tags, strict=True) if k == f"I-{kind}"}
+             for kind in ("PER", "LOC")}  # fmt: skip
+    changed = 0
+    for one in read_outcomes(Path("run")):
+        if one.adversarial is None:
+            continue
+        before, after = (side.fields["tokens"].split(" ") for side in (one.original, one.adversarial))
+        for old, new, kind in zip(before, after, one.original.fields["tags"].split(" "), strict=True):
+            if kind != "O" and old != new:
+                changed += 1
+                assert new in words[kind.removeprefix("I-")]
+    assert changed
+
+
+def test_other_goals_and_a_share_of_the_entities():
+    assert attack("other", goal="mislabelled").record.runs[0].success.hits == 0  # nothing beside a name does that
+    missed, half = (attack(name, share=share, goal="missed").record.runs[0] for name, share in (("m", 1.0), ("h", 0.5)))
+    assert missed.success.hits == half.success.hits == 9
+    assert half.attacked.value == pytest.approx(200 * 9 / 27, abs=1e-3)
+    assert (missed.changed_words, half.changed_words) == (2, 1)
+
+
+def test_width_and_processes_change_nothing():
+    attack("wide"), attack("narrow", width=1), attack("two", jobs=2)
+    assert outcomes_in("wide") == outcomes_in("narrow") == outcomes_in("two")
+
+
+def test_killed_within_any_write_it_comes_to_the_same(monkeypatch):
+    whole = attack("whole")
+    monkeypatch.setattr(studies, "_EVERY", 0.0)
+    assert until_done(lambda _: attack("torn"), 0, most=40)
+    assert outcomes_in("torn") == outcomes_in("whole")
+    assert untimed(TaggingRecord.read(Path("torn"))) == untimed(whole.record)
+
+
+def test_insertions_and_merges_never_move_a_tag():
+    """Random edits of the candidate kinds that add spaces or leave words out are dropped before the victim is asked."""
+    attack("run", attacks=("textbugger",), settings={"similarity": None})
+    for one in read_outcomes(Path("run")):
+        assert one.status != "error"
+        if one.adversarial is not None:
+            assert len(one.adversarial.fields["tokens"].split(" ")) == len(one.original.fields["tags"].split(" "))
+
+
+def test_slots_know_their_tokens():
+    text = Text.of('U.S. troops , " well-known " , left .', Words())
+    assert [text.strings[i] for i in range(text.slots)] == ["U", "S", "troops", "well-known", "left"]
+    assert token_of_slots(text).tolist() == [0, 0, 1, 4, 7]
+
+
+@pytest.fixture
+def type_in(monkeypatch, capsys):
+    def run(*words, code=0):
+        monkeypatch.setattr(sys, "argv", ["malaprop", "tag", "attack", *map(str, words)])
+        ended = 0
+        try:
+            main()
+        except SystemExit as end:
+            ended = int(end.code or 0)
+        out, err = capsys.readouterr()
+        assert ended == code, (out, err)
+        return out if code == 0 else err
+
+    return run
+
+
+def test_the_command_and_its_json(type_in):
+    out = type_in("--victim", "own_tagger:tag", "--data", "names.conll", "--attack", "deepwordbug,typos",
+                  "--n", "all", "--out", "run", "--json")  # fmt: skip
+    told = json.loads(out.strip().splitlines()[-1])
+    assert [run["attack"] for run in told["runs"]] == ["deepwordbug", "typos"]
+    assert told["runs"][0]["f1"]["clean"]["value"] == 100
+    assert set(told["runs"][0]["classes"]) == {"LOC", "PER"}
+    page = Path("run/report.html").read_text()
+    assert "Entity F1 by class" in page
+    assert "border-bottom:3px solid" in page
+
+
+BAD = {
+    "no such file": ("missing.conll", "", "no such file"),
+    "empty": ("empty.conll", "\n\n", "holds no sentence"),
+    "no tag": ("bad.conll", "Anna\n", "line 1: expected a token and its tag"),
+    "spaces": ("bad.jsonl", '{"tokens": ["New York"], "tags": ["I-LOC"]}\n', "'New York' is not one word"),
+    "uneven": ("bad.jsonl", '{"tokens": ["Anna", "runs"], "tags": ["I-PER"]}\n', "2 tokens and 1 tags"),
+    "columns": ("bad.jsonl", '{"text": "Anna"}\n', "expected the lists tokens and tags"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_data_is_said_in_one_line(case, type_in):
+    name, content, message = BAD[case]
+    if content:
+        Path(name).write_text(content)
+    told = type_in("--victim", "own_tagger:tag", "--data", name, "--attack", "deepwordbug", code=2)
+    assert message in told
+    assert len(told.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--goal", "broken"), "--goal takes any, missed"),
+        (("--entities", "free"), "no treatment of entities is called 'free'"),
+        (("--map", "PER"), "--map takes CLASS=CLASS"),
+        (("--attack", "hotflip-word"), "needs gradients"),
+        (("--attack", "seqattack:nothing"), "nothing"),
+        (("--victim", "nowhere"), "there is no tagger"),
+    ],
+)
+def test_bad_settings_are_said_in_one_line(words, message, type_in):
+    given = {"--victim": "own_tagger:tag", "--data": "names.conll", "--attack": "deepwordbug"}
+    given |= dict([words])
+    told = type_in(*(word for pair in given.items() for word in pair), code=2)
+    assert message in told
+
+
+@pytest.mark.parametrize(
+    ("victim", "message"),
+    [("short", "gave 1 tags to"), ("other", "answered the tag 'B-DATE', whose class the data does not have"),
+     ("fails", "asleep")],
+)  # fmt: skip
+def test_a_tagger_whose_answers_do_not_fit(victim, message, type_in):
+    words = ("--victim", f"own_tagger:{victim}", "--data", "names.conll", "--attack", "deepwordbug", "--out", "run")
+    told = type_in(*words, code=2)
+    assert message in told
+
+
+def test_a_sentence_that_holds_markup_is_escaped(type_in):
+    Path("odd.conll").write_text("<b>Anna</b> I-PER\ntravelled O\nsunny O\nParis I-LOC\n. O\n")
+    type_in("--victim", "own_tagger:tag", "--data", "odd.conll", "--attack", "deepwordbug", "--out", "run", "--quiet")
+    page = Path("run/report.html").read_text()
+    assert "&lt;b&gt;Anna&lt;/b&gt;" in page
+    assert "<b>Anna" not in page
+
+
+def test_the_presets_are_known():
+    from malaprop.features.tagging.presets import make
+    from malaprop.features.tagging.rules import check_attack
+
+    for name in PRESETS:
+        made = make(name, {}, None)
+        check_attack(made)
+        assert made.name == name
+        assert made.budget in (512, 2500)
+    assert make("seqattack:bae", {}, 9).budget == 9
+    assert ENTITIES == ("keep", "same-class")
