@@ -16,8 +16,8 @@ from malaprop.assets.archives import Members
 from malaprop.core.errors import AssetError
 from malaprop.core.text import word_pattern
 
-_ROWS = ("`1234567890-=", "qwertyuiop[]\\", "asdfghjkl;'", "zxcvbnm,./")
-_STARTS = (0.0, 1.5, 1.75, 2.25)  # where each row begins on a US keyboard, in key widths
+KEYS = ("`1234567890-=", "qwertyuiop[]\\", "asdfghjkl;'", "zxcvbnm,./")
+_STARTS = (0.0, 1.5, 1.75, 2.25)  # where each row begins on most keyboards, in key widths
 
 # Cyrillic, Greek or Latin letters that most typefaces draw like the plain one. No full-width forms: they show.
 _ALIKE = {
@@ -67,15 +67,17 @@ def is_quantity(word: str) -> bool:
 
 
 @cache
-def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tuple[str, ...]]:
-    """Return the keys next to each letter or digit on a US keyboard, nearest first, in the case of the letter.
+def keyboard(
+    *, letters_only: bool = True, reach: float = 1.3, rows: tuple[str, ...] = KEYS
+) -> dict[str, tuple[str, ...]]:
+    """Return the keys next to each letter or digit on a keyboard, nearest first, in the case of the letter.
 
     Two keys are neighbours if their middles are less than `reach` key widths apart. With `letters_only` a letter's
     neighbours are letters, so that a typo leaves the word a word.
     """
     spots = {
         mark: (start + column, float(row))
-        for row, (marks, start) in enumerate(zip(_ROWS, _STARTS, strict=True))
+        for row, (marks, start) in enumerate(zip(rows, _STARTS, strict=True))
         for column, mark in enumerate(marks)
     }
     table: dict[str, tuple[str, ...]] = {}
@@ -86,7 +88,9 @@ def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tupl
         )
         if mark.isalpha():
             kept = tuple(other for other in near if other.isalpha() or not letters_only)
-            table[mark], table[mark.upper()] = kept, tuple(other.upper() for other in kept)
+            table[mark] = kept
+            if len(mark.upper()) == 1 and mark.upper() != mark:  # neither ß nor letters without case
+                table[mark.upper()] = tuple(other.upper() for other in kept if len(other.upper()) == 1)
         elif mark.isdigit():
             table[mark] = tuple(other for other in near if other.isdigit() or not letters_only)
     return table
@@ -96,6 +100,30 @@ def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tupl
 def homoglyphs() -> dict[str, tuple[str, ...]]:
     """Return for each Latin letter one or two letters of other scripts that look like it."""
     return {letter: tuple(alike) for letter, alike in _ALIKE.items()}
+
+
+@cache
+def homoglyphs_both_ways() -> dict[str, tuple[str, ...]]:
+    """Return look-alikes of Latin letters, with accents too, and of the letters of the other alphabets."""
+    table = {letter: tuple(alike) for letter, alike in _ALIKE.items()}
+    for letter, alike in _ALIKE.items():
+        for twin in alike:
+            others = (letter, *(one for one in alike if one != twin))
+            table[twin] = tuple(dict.fromkeys((*table.get(twin, ()), *others)))
+    for char in map(chr, range(0xC0, 0x250)):
+        apart = unicodedata.normalize("NFD", char)
+        if len(apart) > 1 and (alike := _ALIKE.get(apart[0], "")):
+            table[char] = tuple(unicodedata.normalize("NFC", twin + apart[1:]) for twin in alike)
+    return table
+
+
+@cache
+def foreign_stop_words(code: str) -> frozenset[str]:
+    """Return the function words of another language, in lower case; empty where there is no list."""
+    folder = store.locate("stop-words")
+    names: dict[str, str] = json.loads((folder / "languages.json").read_text(encoding="utf-8"))
+    name = names.get({"nn": "nb"}.get(code, code))
+    return frozenset((folder / f"{name}.txt").read_text(encoding="utf-8").lower().split() if name else ())
 
 
 @cache

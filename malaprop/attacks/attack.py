@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from malaprop.assets.languages import ENGLISH, open_language
 from malaprop.attacks.candidates.rules import RuleWords
 from malaprop.attacks.constraints.positions import KeepWords
 from malaprop.attacks.encoders import check as check_encoder
@@ -179,6 +180,8 @@ class Attack:
     stages: tuple[Attack, ...] = ()  # attacks tried in turn until one succeeds; the first has the parts above
     judge: Judge | None = None  # only texts that it allows may win
     rater: Judge | None = field(default=None, metadata={"record": False})  # rates successes; None: `judge` does
+    # the languages of the texts; of several, each text's own is guessed, and the first stands where none is seen
+    languages: tuple[str, ...] = field(default=(ENGLISH,), metadata={"record": False})
 
     def __post_init__(self) -> None:
         if self.budget is not None and (not isinstance(self.budget, (int, np.integer)) or self.budget < 1):
@@ -187,6 +190,10 @@ class Attack:
         for name in self.measures:
             if name not in MEASURES:
                 raise unknown("measure", name, MEASURES)
+        if not self.languages:
+            raise SettingError(f"{self.name} needs at least one language, such as en; got none")
+        for code in self.languages:
+            open_language(code)
 
     @property
     def needs(self) -> frozenset[Capability]:
@@ -345,10 +352,9 @@ def _second(attack: Attack, fallback: Fallback) -> Attack:
 
 
 def _under_conditions_of(attack: Attack, stage: Attack) -> Attack:
-    """Return a stage with the goal, budget, measures and judge of the attack that it belongs to."""
-    return replace(
-        stage, goal=attack.goal, budget=attack.budget, measures=attack.measures, judge=attack.judge, rater=attack.rater
-    )
+    """Return a stage with the goal, budget, measures, judge and languages of the attack that it belongs to."""
+    shared = ("goal", "budget", "measures", "judge", "rater", "languages")
+    return replace(stage, **{name: getattr(attack, name) for name in shared})
 
 
 def try_in_turn(name: str, attacks: Sequence[Attack]) -> Attack:

@@ -8,6 +8,7 @@ from malaprop.core.errors import SettingError
 # The least cosine unless another is given. TextFooler's is an angle of 0.5 to the Universal Sentence Encoder's vectors.
 FLOORS = {"minilm": 0.7, "mpnet": 0.7, "use": 0.8776}
 ENCODERS = tuple(FLOORS)
+MULTILINGUAL = "use"  # the encoder of texts that are not English, whatever encoder the attack names
 TOKENS = "encoder/tokens"  # the service that gives the vectors of a text's tokens, by MiniLM
 
 

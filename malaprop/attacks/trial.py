@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from malaprop.attacks.encoders import service_of
+from malaprop.assets.languages import Language, choose_language
+from malaprop.attacks.encoders import MULTILINGUAL, service_of
 from malaprop.attacks.partmarks import Bits, marks_of
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.example import Example
@@ -106,6 +107,11 @@ class Trial:
     def rng(self) -> np.random.Generator:
         return generator(self.seed, self.example.id)
 
+    @cached_property
+    def language(self) -> Language:
+        """The language of the text that is attacked."""
+        return choose_language(self.shown(self.origin), self.attack.languages)
+
     def generator(self, *names: str) -> np.random.Generator:
         """Return a random generator for one part of the work, independent of earlier draws."""
         return generator(self.seed, self.example.id, *names)
@@ -139,6 +145,7 @@ class Trial:
         following.tried = self.tried
         following.held = following.inherited = self.held
         following.notes, following._tags, following.flips = self.notes, self._tags, self.flips
+        following.language = self.language
         return following
 
     def confirmed(self, scored: Scored) -> Steps[Scored]:
@@ -439,7 +446,10 @@ class Trial:
     # --- what may change
 
     def tags(self) -> Steps[list[str]]:
-        """Return the part of speech of each slot of the original."""
+        """Return the part of speech of each slot of the original; X, not known, where that is not English."""
+        if not self.language.is_english:
+            yield from ()
+            return ["X"] * self.origin.slots
         if self._tags is None:
             (self._tags,) = yield Ask("tags", [self.origin])
         return self._tags
@@ -493,7 +503,7 @@ class Trial:
         """
         bits: Bits | None = None
         for rule in self.attack.constraints:
-            if rule.stage == "part":
+            if rule.stage == "part" and self.language.is_english:  # else not known: senses are of one part anyhow
                 mine = yield from rule.parts(self, slots)
                 bits = mine if bits is None else bits & mine
         return bits
@@ -504,8 +514,8 @@ class Trial:
 
     @property
     def encoder(self) -> str:
-        """The name of the service that encodes sentences for this attack."""
-        return service_of(self.attack.encoder)
+        """The name of the service that encodes sentences for this attack; one of many languages where it must be."""
+        return service_of(self.attack.encoder if self.language.is_english else MULTILINGUAL)
 
     def shown(self, text: Text) -> str:
         """Return the fields that may change as one string, for encoders and language models."""

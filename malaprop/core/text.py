@@ -44,7 +44,9 @@ def word_pattern() -> re.Pattern[str]:
     """
     edge = r"(?:[^\W_]|[`×˗])"  # noqa: RUF001 - the last two pass for letters in slang and in homoglyph attacks
     inner = rf"[\w`×˗'’*@{_marks()}-]"  # noqa: RUF001
-    return re.compile(rf"{edge}(?:{inner}*{edge})?[{_marks()}]*")
+    word = rf"{edge}(?:{inner}*{edge})?[{_marks()}]*"
+    arabic = "[\u0600-\u06ff]"  # Persian keeps parts of a word apart by a character of no width
+    return re.compile(rf"{word}(?:(?<={arabic})\u200c(?={arabic}){word})*")
 
 
 @cache

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, get_args, overload
 
 import numpy as np
 
+from malaprop.assets.languages import ENGLISH, open_language
 from malaprop.attacks.candidates.lookup import remembered
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
@@ -90,10 +91,13 @@ _PLACES = 64  # of a word, at most, where edits are tried: those of a token of 5
 
 
 @cache
-def _keyboard(wide: bool = False) -> dict[str, tuple[str, ...]]:
-    from malaprop.assets.lexicon import keyboard
+def _keyboard(code: str, wide: bool = False) -> Mapping[str, tuple[str, ...]]:
+    return open_language(code).keyboard(reach=_WIDE) if wide else open_language(code).keyboard()
 
-    return keyboard(reach=_WIDE) if wide else keyboard()
+
+@cache
+def _letters(code: str) -> str:
+    return LETTERS if code == ENGLISH else open_language(code).letters()
 
 
 @cache
@@ -104,10 +108,8 @@ def _digits() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _homoglyphs() -> dict[str, tuple[str, ...]]:
-    from malaprop.assets.lexicon import homoglyphs
-
-    return homoglyphs()
+def _homoglyphs(code: str) -> Mapping[str, tuple[str, ...]]:
+    return open_language(code).homoglyphs()
 
 
 def _like(letter: str, near: str) -> str:
@@ -120,11 +122,13 @@ def _places(first: int, last: int) -> list[int]:
     return [first + i * many // _PLACES for i in range(_PLACES)] if many > _PLACES else [*range(first, last + 1)]
 
 
-def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -> Iterator[tuple[int, str]]:
+def edits(
+    word: str, kind: Kind, first: int, last: int, *, wide: bool = False, code: str = ENGLISH
+) -> Iterator[tuple[int, str]]:
     """Yield every word that is one edit of this kind away, with the edit's place, from character `first` to `last`.
 
     Of a word longer than any that people write, edits are tried at places spread over it. `wide`: keys that touch at a
-    corner are neighbours too.
+    corner are neighbours too. Letters and keys are those of the language with this code.
     """
     places = _places(first, last)
     if kind == "swap":
@@ -137,17 +141,17 @@ def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -
     for i in places:
         here, before, after = word[i], word[:i], word[i + 1 :]
         if kind == "insert":
-            yield from ((i, before + _like(c, here) + here + after) for c in LETTERS)
+            yield from ((i, before + _like(c, here) + here + after) for c in _letters(code))
         elif kind == "substitute":
-            yield from ((i, before + _like(c, here) + after) for c in LETTERS if c != here.lower())
+            yield from ((i, before + _like(c, here) + after) for c in _letters(code) if c != here.lower())
         elif kind == "keyboard":
-            yield from ((i, before + _like(c, here) + after) for c in _keyboard(wide).get(here.lower(), ()))
+            yield from ((i, before + _like(c, here) + after) for c in _keyboard(code, wide).get(here.lower(), ()))
         elif kind == "digit":
             yield from ((i, before + c + after) for c in _digits().get(here.lower(), ()))
         elif kind == "space" and i:
             yield i, f"{before} {here}{after}"
         elif kind == "homoglyph":
-            yield from ((i, before + c + after) for c in _homoglyphs().get(here, ()))
+            yield from ((i, before + c + after) for c in _homoglyphs(code).get(here, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,33 +178,50 @@ class CharEdits:
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
-        table, strings = trial.origin.table, trial.origin.strings
+        table, strings, code = trial.origin.table, trial.origin.strings, trial.language.code
         out = []
         for slot in slots.tolist():
             word = strings[slot]
             if self.each is None and not self.single:
-                make = lambda w=word: (e for kind in self.kinds for e in self._all(w, kind))  # noqa: E731
-                out.append(remembered(table, ("chars", self, word), word, make, cased=False))
+                make = lambda w=word: self.of(w, code)  # noqa: E731
+                out.append(remembered(table, ("chars", self, word, code), word, make, cased=False))
             else:
-                drawn = self._drawn(word, trial.generator("chars", str(slot)))
+                drawn = self._drawn(word, trial.generator("chars", str(slot)), code)
                 out.append(table.ids(sorted({w for w in drawn if w != word})))
         return out
 
-    def _all(self, word: str, kind: Kind) -> Iterable[str]:
-        return _find_edits(word, kind, *self._ends(word), self.wide)
+    def of(self, word: str, code: str = ENGLISH) -> Iterator[str]:
+        """Yield all edits of a word, with the letters and keys of a language."""
+        for kind in self.kinds:
+            yield from self._all(word, kind, code)
+
+    def _all(self, word: str, kind: Kind, code: str = ENGLISH) -> Sequence[str]:
+        return _find_edits(word, kind, *self._ends(word), self.wide, code)
 
     def _ends(self, word: str) -> tuple[int, int]:
         return (1, len(word) - 2) if self.inner else (0, len(word) - 1)
 
-    def _drawn(self, word: str, rng: np.random.Generator) -> Iterator[str]:
+    def _drawn(self, word: str, rng: np.random.Generator, code: str) -> Iterator[str]:
+        letters = _letters(code) + _letters(code).upper()
         for kind in self.kinds:
             if self.single and kind == "insert":
                 places = _places(*self._ends(word))
-                letters = [(LETTERS + LETTERS.upper())[i] for i in rng.integers(2 * len(LETTERS), size=len(places))]
-                made: Sequence[str] = sorted({word[:i] + c + word[i:] for i, c in zip(places, letters, strict=True)})
+                places = places if letters else []
+                drawn = [letters[i] for i in rng.integers(max(1, len(letters)), size=len(places))]
+                made: Sequence[str] = sorted({word[:i] + c + word[i:] for i, c in zip(places, drawn, strict=True)})
             else:
-                made = _sort_edits(word, kind, *self._ends(word), self.wide)
+                made = _sort_edits(word, kind, *self._ends(word), self.wide, code)
             yield from made if self.each is None else draw(made, self.each, rng)
+
+
+def find_slips(trial: Trial, slots: Ints) -> list[Ints]:
+    """Return the slips to a neighbouring key inside the words, on the keyboard of the text's language."""
+    table, strings, code = trial.origin.table, trial.origin.strings, trial.language.code
+    slips = CharEdits(kinds=("keyboard", "swap"), inner=True)
+    return [
+        remembered(table, ("slips", w, code), w, lambda w=w: slips.of(w, code), cased=False)  # type: ignore[misc]
+        for w in (strings[s] for s in slots.tolist())
+    ]
 
 
 def draw(made: Sequence[str], many: int, rng: np.random.Generator) -> Iterator[str]:
@@ -212,20 +233,23 @@ def draw(made: Sequence[str], many: int, rng: np.random.Generator) -> Iterator[s
     return (made[i] for i in sorted(rng.choice(len(made), many, replace=False).tolist()))
 
 
-def _find_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> LetterEdits | list[str]:
+def _find_edits(
+    word: str, kind: Kind, first: int, last: int, wide: bool, code: str = ENGLISH
+) -> LetterEdits | list[str]:
     """Return the edits of a word that are one word themselves, or hold a space."""
-    if kind in ("insert", "substitute") and len(word) <= _PLACES and LetterEdits.fit(word, first, last):
+    plain = code == ENGLISH and kind in ("insert", "substitute")
+    if plain and len(word) <= _PLACES and LetterEdits.fit(word, first, last):
         return LetterEdits(word, first, last, instead=kind == "substitute")
-    made = [made for _, made in edits(word, kind, first, last, wide=wide) if made]
+    made = [made for _, made in edits(word, kind, first, last, wide=wide, code=code) if made]
     if kind == "space" or (kind in ("swap", "drop", "insert", "substitute") and word.isascii() and word.isalpha()):
         return made
     return [*filter(word_pattern().fullmatch, made)]
 
 
 @lru_cache(maxsize=1 << 12)
-def _sort_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> Sequence[str]:
+def _sort_edits(word: str, kind: Kind, first: int, last: int, wide: bool, code: str = ENGLISH) -> Sequence[str]:
     """Return the edits, each once and sorted; cached, as texts share many words."""
-    found = _find_edits(word, kind, first, last, wide)
+    found = _find_edits(word, kind, first, last, wide, code)
     return found if isinstance(found, LetterEdits) else sorted(set(found))
 
 
@@ -242,17 +266,18 @@ class Homoglyphs:
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
-        table, strings = trial.origin.table, trial.origin.strings
+        table, strings, code = trial.origin.table, trial.origin.strings, trial.language.code
         return [
-            remembered(table, ("homoglyphs", self, w), w, lambda w=w: self._made(w), cased=False)  # type: ignore[misc]
+            remembered(table, ("homoglyphs", self, w, code), w, lambda w=w: self._made(w, code), cased=False)  # type: ignore[misc]
             for w in (strings[s] for s in slots.tolist())
         ]
 
-    def _made(self, word: str) -> Iterator[str]:
+    def _made(self, word: str, code: str) -> Iterator[str]:
+        alike = _homoglyphs(code)
         for i in _places(0, len(word) - 1):
-            yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(word[i], ())[: self.most])
+            yield from (word[:i] + twin + word[i + 1 :] for twin in alike.get(word[i], ())[: self.most])
         if self.whole:
-            yield "".join(_homoglyphs().get(c, (c,))[0] for c in word)
+            yield "".join(alike.get(c, (c,))[0] for c in word)
 
 
 @cache

@@ -54,6 +54,8 @@ def _recased(table: Words, words: Ints, like: str) -> Ints:
 class WordNetSynonyms:
     """Lemmas that share a synset with the word; of the same part of speech, or of any (`part="any"`).
 
+    In another language than English those of Open Multilingual WordNet, of any part of speech.
+
     `proper`: proper nouns count as nouns; if not, they have no synonyms of the same part of speech.
     """
 
@@ -63,6 +65,8 @@ class WordNetSynonyms:
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.wordnet import open_wordnet
 
+        if not trial.language.is_english:
+            return find_synonyms(trial, slots)
         if self.part == "any":
             return (yield from _of_any_part(trial.origin.table, trial.origin.words[slots].tolist()))
         tags = yield from trial.tags()
@@ -74,6 +78,15 @@ class WordNetSynonyms:
             make = (lambda w=word, p=part: wordnet.synonyms(w.lower(), p)) if part else tuple
             out.append(remembered(table, ("wordnet", word, part), word, make))
         return out
+
+
+def find_synonyms(trial: Trial, slots: Ints) -> list[Ints]:
+    """Return the synonyms that another language than English has for the words, of any part of speech."""
+    table, strings, language = trial.origin.table, trial.origin.strings, trial.language
+    return [
+        remembered(table, ("synonyms", language.code, w), w, lambda w=w: language.synonyms(w))  # type: ignore[misc]
+        for w in (strings[s] for s in slots.tolist())
+    ]
 
 
 def _of_any_part(table: Words, words: list[int]) -> Steps[list[Ints]]:
@@ -124,6 +137,9 @@ class NearWords:
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.vectors import open_neighbours
 
+        if not trial.language.is_english:  # the vectors are English
+            return find_synonyms(trial, slots)
+
         def among(near: Near, rows: Ints) -> Flags:
             flags: Flags = near.cosines[rows, : self.count].astype(np.float32) >= self.floor
             return flags
@@ -151,6 +167,9 @@ class CloseSynonyms:
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.synonyms import open_synonyms
+
+        if not trial.language.is_english:  # the table is English
+            return find_synonyms(trial, slots)
 
         synonyms = open_synonyms()
 
@@ -205,11 +224,15 @@ def _take(near: Near, name: str, table: Words, rows: Ints, kept: Flags, bits: Bi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misspellings:
-    """Misspellings of the word that people have really typed."""
+    """Misspellings of the word that people have really typed; in other languages than English slips of the keyboard."""
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
         from malaprop.assets.lexicon import misspellings
+        from malaprop.attacks.candidates.chars import find_slips
+
+        if not trial.language.is_english:
+            return find_slips(trial, slots)
 
         listed, table, strings = misspellings(), trial.origin.table, trial.origin.strings
         return [
@@ -271,8 +294,13 @@ class Inflections:
     """Every inflection of the word in its own part of speech: nouns, verbs and adjectives (Tan et al. 2020)."""
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        table, strings, language = trial.origin.table, trial.origin.strings, trial.language
+        if not language.is_english:
+            return [
+                remembered(table, ("forms", language.code, w), w, lambda w=w: language.forms(w))  # type: ignore[misc]
+                for w in (strings[s] for s in slots.tolist())
+            ]
         tags = yield from trial.tags()
-        table, strings = trial.origin.table, trial.origin.strings
         out = []
         for slot in slots.tolist():
             word, part = strings[slot], WORDNET_PART.get(tags[slot], "")

@@ -26,9 +26,7 @@ class KeepStopWords:
     stage: ClassVar[Literal["slot"]] = "slot"
 
     def slots(self, trial: Trial, slots: Ints) -> Flags:
-        from malaprop.assets.lexicon import stop_words
-
-        kept = stop_words() | {word.lower() for word in self.extra}
+        kept = trial.language.stop_words() | {word.lower() for word in self.extra}
         strings = trial.origin.strings
         return np.asarray([strings[s].lower() not in kept for s in slots.tolist()], np.bool_)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from malaprop.assets.languages import ENGLISH
 from malaprop.attacks.attack import Attack, Ending
 from malaprop.core.example import Example
 from malaprop.core.settings import plain
@@ -57,7 +58,7 @@ def describe(
         width=width,
         labels=data.labels,
         notes=tuple(notes),
-        parts=plain(attack),
+        parts={**plain(attack), **({} if attack.languages == (ENGLISH,) else {"languages": [*attack.languages]})},
         fingerprints={"victim": victim.fingerprint, "data": data.fingerprint},
     )
 

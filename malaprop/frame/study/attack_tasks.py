@@ -71,6 +71,11 @@ class Conditions:
         "paper: as the recipe has it; strict: replacements of words keep grammar and meaning better, and break less.",
         rare=True,
     )
+    language: str = opt(
+        "auto",
+        "The language of the texts, such as de, or several, separated by commas; auto: as the texts seem to be, each "
+        "of a mixed file by its own.",
+    )
     cache: Path | None = opt(
         None,
         "A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's own for victims "
@@ -81,10 +86,12 @@ class Conditions:
 
     def check(self, where: RunOptions, *attacks: Attack) -> None:
         """Raise for options that exclude each other, and for measures that this machine cannot compute."""
+        from malaprop.assets.languages import parse_languages
         from malaprop.assets.measures import check_measures
         from malaprop.attacks.quality import check_quality
 
         check_quality(self.quality, *attacks)
+        parse_languages(self.language)
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
         for attack in attacks:
@@ -183,16 +190,16 @@ class DataReading:
         return replace(found, notes=(*found.notes, *inputs["doubts"]))  # type: ignore[type-var]
 
     def doubt(self, attack: Attack, look: str, conditions: Conditions, inputs: Inputs) -> Inputs:
-        """Return warnings about this attack on these texts, and whether the judge of meaning can read them.
+        """Return the languages of these texts, warnings about this attack on them, and whether the judge can read them.
 
-        The warnings are of texts that are truncated, not English, or without spaces.
+        The warnings are of texts that are truncated, in a language that the attack lacks words of, or without spaces.
         """
-        from malaprop.frame.runs.cautions import describe_languages, describe_long_words
+        from malaprop.frame.runs.cautions import describe_languages, describe_long_words, find_languages
 
         texts, reader = self.match(look, inputs), conditions.find_reader(self.match(look, inputs))
-        off = reader["off"]
-        found = (inputs[look].cut, describe_languages(attack, texts), off, describe_long_words(attack, texts))
-        return {"doubts": tuple(filter(None, found)), **reader}
+        off, languages = reader["off"], find_languages(conditions.language, texts)
+        found = (inputs[look].cut, *describe_languages(attack, languages), off, describe_long_words(attack, texts))
+        return {"doubts": tuple(filter(None, found)), "languages": tuple(languages), **reader}
 
 
 def check_victim(
@@ -241,7 +248,7 @@ def run_attack(
     from malaprop.frame.tasks.outputs import Note
 
     victim = conditions.open(context, inputs["victim"])
-    width, doubts = conditions.width, inputs["doubts"]
+    width, doubts, attack = conditions.width, inputs["doubts"], attack.but(languages=inputs["languages"])
     known = context.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
     attack = conditions.keep_meaning(attack, inputs)
     yield from attack_share(context, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)

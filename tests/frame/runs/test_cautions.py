@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
 import toy
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.chars import Homoglyphs
 from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.frame.runs.cautions import describe_cut, describe_languages, describe_long_words, other_language
+from malaprop.frame.runs.cautions import describe_cut, describe_languages, describe_long_words, find_languages
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("the film is not as good as it was in the book", ""),
-        ("a moving, funny film", ""),  # no function words of any kind
-        ("Der Film ist nicht so gut wie das Buch", "German"),
-        ("Le film n'est pas aussi bon que le livre", "French"),
-        ("La película es muy larga pero los actores son buenos", "Spanish"),
-        ("Il film non è bello come il libro", "Italian"),
-        ("O filme não é tão bom, mas os atores são muito bons", "Portuguese"),
-        ("De film is niet zo goed, maar het boek wel", "Dutch"),
-        ("这部电影很好看", "Chinese"),
-        ("Фильм очень хороший", "Cyrillic script"),
-        ("", ""),
-        ("10/10 !!!", ""),
-        ("die hard was the best film of the year, and so on", ""),
-        ("an homage to Les Enfants du Paradis, with all of the charm that it has", ""),
-    ],
-)
-def test_other_languages_are_noticed(text, language):
-    assert other_language(text) == language
-
-
-def test_english_words_for_german_texts_are_warned_of():
-    texts = toy.examples(["Der Film ist nicht gut"] * 3 + ["a good film"] * 7)
-    line = describe_languages(PWWS, texts)
-    assert line.startswith("3 of 10 texts do not look English (German), and pwws takes its words from WordNet")
-    assert not describe_languages(PWWS, texts[3:])
-    assert not describe_languages(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), texts)
+def test_the_languages_of_the_texts_and_what_is_missing_in_them_are_said():
+    texts = toy.examples(["Der Film ist nicht gut"] * 3 + ["a good film of the year"] * 7)
+    languages = find_languages("auto", texts)
+    assert languages == {"en": 7, "de": 3}
+    assert next(describe_languages(PWWS, languages)) == "language: English (7 texts), German (3 texts)"
+    assert not [*describe_languages(PWWS, find_languages("auto", texts[3:]))]
+    assert find_languages("fr,de", texts) == {"fr": 0, "de": 0}
+    line = [*describe_languages(PWWS, {"ru": 5})][-1]
+    assert line.startswith("pwws has no synonyms for Russian, so it changes nothing there; try attacks on characters")
+    assert len([*describe_languages(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), {"ru": 5})]) == 1
 
 
 def test_texts_that_a_model_does_not_read_to_their_end_are_counted():

@@ -1,0 +1,127 @@
+"""Open Multilingual WordNet 1.4: synonyms in some thirty languages, by the senses of WordNet 3.0."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+
+from malaprop.assets import store
+from malaprop.assets.archives import Members
+from malaprop.assets.wordlists import base_forms, is_frequent
+from malaprop.core.errors import AssetError
+from malaprop.core.text import word_pattern
+
+CODES = {  # of OMW, to those of two letters
+    "als": "sq", "arb": "ar", "bul": "bg", "cat": "ca", "cmn": "zh", "dan": "da", "ell": "el", "eus": "eu",
+    "fin": "fi", "fra": "fr", "glg": "gl", "heb": "he", "hrv": "hr", "ind": "id", "isl": "is", "ita": "it",
+    "jpn": "ja", "lit": "lt", "nld": "nl", "nno": "nn", "nob": "nb", "pol": "pl", "por": "pt", "ron": "ro",
+    "slk": "sk", "slv": "sl", "spa": "es", "swe": "sv", "tha": "th", "zsm": "ms",
+}  # fmt: skip
+_REMEMBERED = 1 << 16  # words whose synonyms are kept
+
+
+def convert(found: Members, out: Path) -> None:
+    """Write a file for each language, with a line for each sense: its number and part of speech, and its words.
+
+    Names of several words are left out, as a slot holds one word.
+    """
+    is_word = word_pattern().fullmatch
+    senses: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+    for name in sorted(found):
+        code = CODES.get(name.rpartition("-")[2].removesuffix(".tab"))
+        if code is None:
+            continue
+        with found[name]() as stream:
+            for line in stream.read().decode("utf-8").split("\n"):
+                sense, _, rest = line.partition("\t")
+                kind, _, word = rest.partition("\t")
+                word = word.strip().replace("+", "") if code == "zh" else word.strip()
+                if kind.endswith("lemma") and is_word(word):
+                    senses[code][sense.replace("-s", "-a")][word] = None
+    if not senses:
+        raise AssetError("the archive holds no wordnet of Open Multilingual WordNet; fetch it again")
+    for code, listed in senses.items():
+        lines = ("\t".join((sense, *words)) for sense, words in sorted(listed.items()))
+        (out / f"{code}.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+class Thesaurus:
+    """The words of one language by their senses, and the forms of its words."""
+
+    def __init__(self, code: str, lines: Iterable[str]) -> None:
+        self.code = code
+        self.names: dict[str, list[str]] = {}
+        self._senses: dict[str, list[str]] = defaultdict(list)
+        for sense, *words in (line.split("\t") for line in lines):
+            self.names[sense] = words
+            for word in words:
+                self._senses[word.lower()].append(sense)
+        self.synonyms = lru_cache(_REMEMBERED)(self._find_synonyms)
+
+    def __contains__(self, word: str) -> bool:
+        return word.lower() in self._senses
+
+    def bases(self, word: str) -> tuple[str, ...]:
+        """Return the words of the thesaurus of which the word can be a form, itself first."""
+        known = base_forms(self.code)
+        found = (known.get(form) for form in (word, word.lower(), word.capitalize()))
+        return tuple(dict.fromkeys(one.lower() for one in (word, *found) if one and one.lower() in self._senses))
+
+    def senses(self, word: str) -> list[str]:
+        """Return the senses of the word and of its base forms, as offset and part of speech."""
+        return list(dict.fromkeys(sense for base in self.bases(word) for sense in self._senses[base]))
+
+    def _find_synonyms(self, word: str) -> tuple[str, ...]:
+        found: set[str] = set()
+        for base in self.bases(word):
+            names = {name for sense in self._senses[base] for name in self.names[sense] if name.lower() != base}
+            found.update(filter(None, (self._agree(name, word.lower(), base) for name in names)))
+        return tuple(sorted(name for name in found if name.lower() != word.lower() and is_frequent(name, self.code)))
+
+    def forms(self, word: str) -> tuple[str, ...]:
+        """Return the other forms of the word's base forms that are in use, sorted."""
+        found = {form for base in self.bases(word) for form in self._forms.get(base, ())}
+        return tuple(sorted(form for form in found - {word.lower()} if is_frequent(form, self.code)))
+
+    @cached_property
+    def _forms(self) -> dict[str, list[str]]:
+        """The forms of each base form that has a sense."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for form, base in base_forms(self.code).items():
+            if base.lower() in self._senses:
+                found[base.lower()].append(form)
+        return found
+
+    def _agree(self, name: str, like: str, base: str) -> str:
+        """Return the name in the form that `like` is of `base`; empty where it has no form with such an ending."""
+        if like == base:
+            return name
+        start = _count_shared(like, base)
+        old, new = base[start:], like[start:]
+        forms = self._forms.get(name.lower(), ())
+        if name.endswith(old) and (made := name[: len(name) - len(old)] + new) in forms:
+            return made
+        ends = [(_count_shared(form[::-1], like[::-1]), -len(form), form) for form in forms]
+        shared, _, form = max(ends, default=(0, 0, ""))
+        return form if shared >= max(1, min(2, len(new))) else ""
+
+
+def _count_shared(one: str, two: str) -> int:
+    """Return the length of the common beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+
+
+def has_thesaurus(code: str) -> bool:
+    """Whether Open Multilingual WordNet has the language."""
+    return code in CODES.values()
+
+
+@cache
+def open_thesaurus(code: str) -> Thesaurus:
+    """Open the thesaurus of a language, read once a process; an empty one where there is none."""
+    lines: Iterator[str] = iter(())
+    if has_thesaurus(code):
+        lines = iter((store.locate("omw") / f"{code}.txt").read_text(encoding="utf-8").split("\n"))
+    return Thesaurus(code, lines)
