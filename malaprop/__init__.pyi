@@ -294,6 +294,7 @@ def study(
     validity: str = ...,
     judge: str = ...,
     quality: str | None = ...,
+    language: str = ...,
     cache: str | PathLike[str] | None = ...,
     **settings: Unpack[_Settings],
 ) -> Result:
@@ -341,6 +342,8 @@ def study(
         judge: Another judge of meaning than the packaged one, as malaprop judge takes it.
         quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning
             better, and break less.
+        language: The language of the texts, such as de, or several, separated by commas; auto: as the
+            texts seem to be, each of a mixed file by its own.
         cache: A file that keeps the victim's answers, one a victim version; if not given, one of
             malaprop's own for victims that are paid for (prices, openai:). none: no answers are kept.
         width: How many examples are attacked side by side; changes only the speed.

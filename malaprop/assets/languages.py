@@ -144,7 +144,8 @@ _FREQUENT = {
     "en": "the of and to in is it that was for with as be at on have this not but by from or are you he she we "
     "they his her its an there their which what will would has had been were who if so about more than",
     "de": "der das und ist nicht ein eine einen einem einer von zu mit auf für dem den des sich auch es wird sind "
-    "wie aber ich sie wir haben nur noch nach bei über sehr",
+    "wie aber ich sie wir haben nur noch nach bei über sehr kein keine schon jetzt heute mich mir dich dir mein meine "
+    "dann wenn weil doch alle immer vom zum zur im als oder kann gibt bin bist da hier um ja mal neue gegen ihr uns",
     "fr": "le les et est une des du dans que qui pas pour sur avec ce cette il elle nous vous mais plus au aux par "
     "sont être été ont très",
     "es": "el los las y es una en que del por con para su se lo como más pero este esta muy fue ser está son",
@@ -221,7 +222,7 @@ def guess_language(text: str) -> Guess:
 def find_languages(texts: Iterable[str]) -> dict[str, int]:
     """Count the texts of each language, the most frequent one first; one that only a text or two hint at is left out.
 
-    Texts that say nothing count as the most frequent one if that has more texts than these, else as English.
+    Texts that say nothing count as the most frequent one, if that has many texts, and English few; else as English.
     """
     found: dict[str, int] = {}
     sure: set[str] = set()
@@ -235,7 +236,8 @@ def find_languages(texts: Iterable[str]) -> dict[str, int]:
     kept = {code: many for code, many in found.items() if code == ENGLISH or code in sure or many >= least}
     most = max(kept, key=lambda code: kept[code], default=ENGLISH)
     rest = total - sum(kept.values())
-    into = most if kept.get(most, 0) > silent else ENGLISH
+    spoken = most != ENGLISH and 2 * kept[most] > silent and kept[most] > 4 * found.get(ENGLISH, 0)
+    into = most if spoken else ENGLISH
     kept[into] = kept.get(into, 0) + rest
     return dict(sorted(((code, many) for code, many in kept.items() if many), key=lambda item: -item[1]))
 
