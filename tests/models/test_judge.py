@@ -1,6 +1,7 @@
 """The judge of meaning: what differs between two texts, and chances that do not depend on the batch."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,6 +72,8 @@ def test_long_texts_are_read_by_the_sentences_that_changed():
     long = "One sentence stands here for all of them. " * 6
     assert pair_sentences(long + "It is good.", long + "It is bad.") == [("It is good.", "It is bad.")]
     assert pair_sentences("It is good.", "It is bad.") == [("It is good.", "It is bad.")]
+    joined = pair_sentences(long + "It is good. We like it.", long + "It is bad, and we like it.")
+    assert joined == [("It is good. We like it.", "It is bad, and we like it.")]
     (pair,) = pair_sentences(long + "It is good.", long.strip())
     assert pair[0] == "It is good."
     assert not pair[1]
@@ -151,3 +154,22 @@ def test_what_cannot_be_opened_is_said_in_one_line(tmp_path):
 
 def test_the_packaged_head_is_of_this_version():
     assert _packaged_head().polarity["awful"] < -0.5 < 0.5 < _packaged_head().polarity["wonderful"]
+
+
+def test_the_page_says_what_was_measured():
+    docs = Path(__file__).parents[2] / "docs"
+    page = " ".join((docs / "judge.md").read_text(encoding="utf-8").split())
+    found = json.loads((docs / "measured/judge.json").read_text(encoding="utf-8"))
+    for one in found["sources"].values():
+        low, high = one["interval"]
+        assert f"| {one['kept']} | {one['changed']} | {one['auc']:.3f} | {low:.3f}-{high:.3f} |" in page
+    for one in found["reliability"]:
+        assert f"| {one['low']:g}-{one['high']:g} | {one['pairs']} | {one['kept']:.0%} |" in page
+    for left in found["left_out"].values():
+        assert f"{left:.3f} (" in page
+    read, rated = found["textfooler"], found["human"]
+    assert f"about {read['called_kept_right']} of {read['called_kept']} cases" in page
+    shares = ("accuracy", "share_sure", "accuracy_where_sure", "always_changed")
+    assert all(f"{read[name]:.1%}" in page for name in shares)
+    assert f"rank correlation is {rated['spearman']:.2f} ({rated['interval'][0]:.2f} to" in page
+    assert f"{found['cpu_ms_a_pair_batch_64']} ms of one CPU core" in page

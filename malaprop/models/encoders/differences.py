@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -98,10 +97,10 @@ def _match(here: list[Word], there: list[Word]) -> Iterator[Change]:
 
 
 def _without_moves(changes: list[Change]) -> list[Change]:
-    gone = [c.old.lower for c in changes if c.old and not c.new]
-    came = [c.new.lower for c in changes if c.new and not c.old]
-    moved = set(gone) & set(came)
-    return [c for c in changes if (c.old and c.new) or (c.old or c.new).lower not in moved]  # type: ignore[union-attr]
+    gone = {c.old.lower for c in changes if c.old and not c.new}
+    came = {c.new.lower for c in changes if c.new and not c.old}
+    moved = gone & came
+    return [c for c in changes if (c.old and c.new) or not any(w and w.lower in moved for w in c)]
 
 
 @lru_cache(_REMEMBERED)
@@ -273,11 +272,8 @@ def pair_sentences(original: str, changed: str) -> list[tuple[str, str]]:
     old, new = split_sentences(original), split_sentences(changed)
     out: list[tuple[str, str]] = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "replace":
-            pairs = list(zip_longest(old[i:j], new[k:m]))
-            out += [(a, b) for a, b in pairs if a and b]
-            if j - i != m - k:
-                out[-1:] = [(" ".join(old[i:j][len(pairs) - 1 :] or old[j - 1 : j]), " ".join(new[k:m][-1:]))]
-        elif kind == "delete" or kind == "insert":
-            out.append((" ".join(old[i:j]), " ".join(new[k:m])))
+        if kind != "equal":
+            last = max(0, min(j - i, m - k) - 1)  # of different numbers the last one has all that is left
+            out += zip(old[i : i + last], new[k : k + last], strict=True)
+            out.append((" ".join(old[i + last : j]), " ".join(new[k + last : m])))
     return [(a, b) for a, b in out if a != b] or [(original, original)]
