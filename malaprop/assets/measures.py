@@ -41,8 +41,11 @@ def why_no_judge(name: str = "", *, fetch: bool = False) -> str:
 
     if name:
         return ""
+    if missing := [library for library in ("torch", "transformers") if find_spec(library) is None]:
+        return f"the judge of meaning needs the library {' and '.join(missing)}: pip install malaprop[hf]"
     try:
-        store.locate("judge", fetch=fetch)
+        for asset in ("entailment", "wordnet"):
+            store.locate(asset, fetch=fetch)
     except (AssetError, SettingError) as error:
         return f"the judge of meaning cannot be asked: {error}"
     return ""
