@@ -56,6 +56,22 @@ def real_asset(request: pytest.FixtureRequest):
     return ensure
 
 
+@pytest.fixture(autouse=True)
+def no_judge(request: pytest.FixtureRequest, monkeypatch):
+    """Attacks as papers have them go without the judge of meaning, wherever its assets are cached: it is slow."""
+    if not request.node.get_closest_marker("assets"):
+        why = "the judge of meaning cannot be asked: tests go without"
+        monkeypatch.setattr("malaprop.assets.measures.why_no_judge", lambda name="", **_: "" if name else why)
+
+
+@pytest.fixture(autouse=True)
+def no_outside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> None:
+    """Tests that are not marked `assets` see an empty cache and fetch nothing, whatever this machine has fetched."""
+    if not request.node.get_closest_marker("assets"):
+        monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path_factory.getbasetemp() / "no-assets"))
+        monkeypatch.setenv("MALAPROP_OFFLINE", "1")
+
+
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """An empty cache for tests that write to it; assets keep to MALAPROP_CACHE."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from shutil import which
 
-from malaprop.core.errors import AssetError, SettingError
+from malaprop.core.errors import AssetError
 
+JUDGE_ASSETS = ("entailment", "wordnet")  # what the packaged judge of meaning reads
 _LIBRARIES = {"perplexity": ("transformers", "gguf")}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from malaprop.assets import measures
+from malaprop.assets import measures, store
 from malaprop.assets.measures import check_measures
 from malaprop.core.errors import AssetError
 from malaprop.features.audit.attack import AttackRun
@@ -46,3 +46,12 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
         check_measures(["similarity"], encoder="mpnet")
     monkeypatch.setattr(measures, "which", str)
     check_measures(["grammar", "distance"])
+
+
+def test_the_assets_of_the_judge_are_listed_and_looked_for(monkeypatch):
+    """The judge was looked for under a name that no asset has, so no attack could keep the meaning of texts."""
+    monkeypatch.undo()
+    found: list[str] = []
+    monkeypatch.setattr(store, "locate", lambda name, *, fetch: found.append(store.entry(name).name))
+    assert measures.why_no_judge(fetch=True) == ""
+    assert found == list(measures.JUDGE_ASSETS)
