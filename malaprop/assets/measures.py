@@ -45,9 +45,9 @@ def why_no_judge(name: str = "", *, fetch: bool = False) -> str:
     if missing := [library for library in ("torch", "transformers") if find_spec(library) is None]:
         return f"the judge of meaning needs the library {' and '.join(missing)}: pip install malaprop[hf]"
     try:
-        for asset in ("entailment", "wordnet"):
+        for asset in JUDGE_ASSETS:
             store.locate(asset, fetch=fetch)
-    except (AssetError, SettingError) as error:
+    except AssetError as error:
         return f"the judge of meaning cannot be asked: {error}"
     return ""
 
