@@ -100,7 +100,7 @@ def test_lines_are_added(tmp_path):
         ("labels-alone.md", 2),
         ("certified.md", 2),
         ("peers.md", 4),
-        ("hardening.md", 1),
+        ("appendix/hardening.md", 3),
     ],
 )
 def test_tables_of_the_documentation_are_what_was_measured(name, least):
