@@ -20,9 +20,11 @@ _SETTING = re.compile(r":\w+=[^:()]+")
 def table_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a column for each model and dataset: the test whose best defence has the highest accuracy under attack.
 
-    All figures of a column are of that test's texts. A model that was tested without a defence has no column.
+    All figures of a column are of that test's texts. A model that was tested without a defence has no column, and
+    tests of valid attacks are not among them.
     """
-    known = [decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records]
+    every = [decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records]
+    known = [test for test in every if test.validity == "paper"]
     columns: list[Sequence[str]] = [ROWS]
     for data, model in product(dict.fromkeys([*DATA, *(place_of(test)[0] for test in known)]), MODELS):
         tests = [test for test in known if place_of(test) == (data, model) and len(test.rows) > 1]

@@ -158,6 +158,7 @@ class DefencesRecord(Record):
     around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
     learnt: int = 0  # texts that the victim was trained on; 0: not known
+    validity: str = "paper"  # how far the attacks had to keep the meaning
 
     @property
     def attacks(self) -> tuple[str, ...]:

@@ -135,6 +135,10 @@ KINDS = (
     *("No attack", "Made samples", "Attack", "Attack that knows it"),
     *("Attack within the certificate's changes", "Certified", "Transferred attack"),
 )
+_VALIDITY = {
+    "valid": "Guards and a judge keep the meaning of the texts. ",
+    "strict": "Guards and a judge keep the meaning of the texts, by strict bounds. ",
+}
 
 
 def trials(found: Sequence[DefencesRecord]) -> Markup:
@@ -147,7 +151,7 @@ def trials(found: Sequence[DefencesRecord]) -> Markup:
 def _card(trial: DefencesRecord, place: int) -> Markup:
     lead = (
         f"{trial.victim} on {trial.data}: {' and '.join(trial.attacks)} on {trial.texts:,} texts, each defence beside "
-        "none. "
+        f"none. {_VALIDITY.get(trial.validity, '')}"
         f"Made samples: {trial.premade}, {_count_made(trial):,} of them. Rates are accuracies with 95% intervals."
     )
     shown = [row.certified for row in trial.rows if row.certified]

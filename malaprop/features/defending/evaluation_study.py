@@ -130,8 +130,12 @@ class DefenceTest:
         from malaprop.frame.runs.make_attack import make_attack
 
         made = (self.conditions.apply(make_attack(named, {})) for named in self.attacks)
-        reads = self.conditions.find_reader(self.reading.examples)
-        return tuple({attack.name: self.conditions.keep_meaning(attack, reads) for attack in made}.values())
+        return tuple({attack.name: self.conditions.keep_meaning(attack, self._reads) for attack in made}.values())
+
+    @cached_property
+    def _reads(self) -> Inputs:
+        """Return whether the judge of meaning can read the texts, as `Conditions.find_reader` does."""
+        return self.conditions.find_reader(self.reading.examples)
 
     @property
     def attack(self) -> Attack:
@@ -349,6 +353,7 @@ class DefenceTest:
             around=seen.around,
             pictures=seen.pictures,
             learnt=_count_learnt(self.victim[0]),
+            validity="paper" if self._reads["foreign"] else self.conditions.validity,
         )
 
     def _read_row(self, root: Path, name: str) -> DefenceRow | None:

@@ -28,26 +28,39 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 MISSING = "not measured"
 TITLE = "Leaderboard of defences"
 HEAD = ("defence", "right without attack", "right under the worst attack", "gain", "certified", "time", "passes")
-SHORT = "What is left of each defence under the worst attack, by data and model. Believe this before any single attack."
+# What was set as a goal before any test: right without attack, and under the worst of the valid attacks.
+GOALS: Mapping[tuple[str, str], tuple[float, float]] = {
+    ("MR", "MiniLM"): (0.82, 0.65),
+    ("AG News", "MiniLM"): (0.91, 0.8),
+}
+SHORT = "This page says how many texts each defence still gets right under the worst of several attacks."
 MADE = (
-    "Each record is the `defences.json` that [`malaprop study defences`](defences.md) writes. The page is made of them "
-    "by one command: `malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md`, "
-    "which gives the same as HTML in `board.html`. What has no record says so."
+    "Each record is the `defences.json` of one [`malaprop study defences`](defences.md). This command makes the page "
+    "from the records: `malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md`. "
+    "The same tables are in `board.html`."
 )
 LEAD = (
-    "Under the worst attack: the share of texts that are right under every attack of the test, plain, knowing the "
-    "defence, and transferred from the undefended model. The gain is that minus the undefended model's, on the same "
-    "texts. Certified: right whatever one word is changed to (`safer`: however many words are changed for synonyms). "
-    "It is proved by the vote of far more copies of a text than vote under attack, and the attacks change more words. "
-    "An original that a detector (`detect`) rejects counts as wrong, an adversarial text that it rejects as withstood; "
-    "these attacks see the detector's score. "
-    "Time and forward passes are of one answer, over the undefended model's. Rates have 95% intervals."
+    "*Right under the worst attack* is the share of texts that are right under every attack of the test: the plain "
+    "one, the one that knows the defence, and the one transferred from the undefended model. The *gain* is the "
+    "difference to the undefended model of the same test, on the same texts. *Certified* is the share that is proved "
+    "right whatever one word is changed to, with `safer` however many words are changed for synonyms; the proof takes "
+    "far more copies of a text than vote under attack. A detector (`detect`) or a model trained to `reject` may refuse "
+    "a text: that counts as wrong for an original and as right for an adversarial text. *Time* and *passes* of the "
+    "model are of one answer, time over the undefended model's. Rates have 95% intervals."
 )
-
 ONE = (
-    "The tables of one dataset are of one protocol, which stands above them: the same attacks, number of texts and "
-    "part of the data, and any wrong label is a success. It is the protocol by which most models were tested. Gains "
-    "are over the undefended model of the same test. Where a table has several of these, each has a number."
+    "The tables of one dataset are of one protocol: the same attacks, number of texts and part of the data. A table "
+    "with several undefended models numbers them, and each gain names its own."
+)
+VALID = "Attacks that keep the meaning"
+KEPT = (
+    "Guards keep the meaning of each word, and only a text that the [judge of meaning](judge.md) lets pass counts as a "
+    "success (`--validity valid`, the default)."
+)
+PAPER = "Appendix: attacks as published"
+RAW = (
+    "These attacks may take any word that their papers allow. Most of their texts say something else than the "
+    "original, so a model that follows the new meaning counts as broken, and no defence can prevent that."
 )
 APPENDIX = "Appendix: other protocols"
 APART = "These tests had other attacks, or other texts or fewer of them. Do not compare their rows with those above."
@@ -88,9 +101,11 @@ class Protocol(NamedTuple):
     attacks: tuple[str, ...]
     texts: int
     data: str
+    validity: str = "paper"
 
     def __str__(self) -> str:
-        return f"{' and '.join(self.attacks)} on {self.texts:,} texts of {self.data}"
+        kind = "" if self.validity == "paper" else f", {self.validity} attacks"
+        return f"{' and '.join(self.attacks)} on {self.texts:,} texts of {self.data}{kind}"
 
 
 class TestsOfPlace:
@@ -148,7 +163,7 @@ class Board:
     def __init__(self, records: Sequence[DefencesRecord]) -> None:
         held: dict[tuple[str, str, Protocol], list[DefencesRecord]] = {}
         for record in records:
-            protocol = Protocol(record.attacks, record.texts, record.data)
+            protocol = Protocol(record.attacks, record.texts, record.data, record.validity)
             held.setdefault((*place_of(record), protocol), []).append(record)
         self.data = list(dict.fromkeys([*DATA, *(data for data, _, _ in held)]))
         self.models = list(dict.fromkeys([*MODELS, *(model for _, model, _ in held)]))
@@ -184,21 +199,63 @@ def rank_records(records: Sequence[object]) -> str:
 
 
 def write_markdown(records: Sequence[DefencesRecord]) -> str:
-    """Return the leaderboard as a Markdown page."""
-    board = Board(records)
-    lines = [f"# {TITLE}", "", f"**In short:** {SHORT}", "", LEAD, "", ONE, "", MADE, ""]
-    for data in board.data:
-        lines += [f"## {data}", ""]
-        if data in board.protocols:
-            lines += [f"Protocol: {board.protocols[data]}.", ""]
-        for one in board.tests(data):
-            lines += [f"### {one.title}", "", one.describe(), "", *_lines(HEAD, one.rows()), ""]
-        lines += [said, ""] if (said := board.lack(data)) else []
-    if board.others:
+    """Return the leaderboard as a Markdown page: valid attacks first, attacks as published as an appendix."""
+    kept, published = _split(records)
+    answer = _answer(kept) or [SHORT]
+    lines = [f"# {TITLE}", "", f"**In short:** {' '.join(answer)}", "", LEAD, "", ONE, "", MADE, ""]
+    for title, about, some in ((VALID, KEPT, kept), (PAPER, RAW, published)):
+        if some:
+            lines += [f"## {title}", "", about, "", *_write_board(Board(some))]
+    others = [one for some in (kept, published) for one in Board(some).others]
+    if others:
         lines += [f"## {APPENDIX}", "", APART, ""]
-    for one in board.others:
+    for one in others:
         lines += [f"### {one.title}, {one.protocol}", "", one.describe(), "", *_lines(HEAD, one.rows()), ""]
     return "\n".join(lines)
+
+
+def _split(records: Sequence[DefencesRecord]) -> tuple[list[DefencesRecord], list[DefencesRecord]]:
+    """Return the tests whose attacks had to keep the meaning, and those whose attacks are as published."""
+    published = [record for record in records if record.validity == "paper"]
+    return [record for record in records if record.validity != "paper"], published
+
+
+def _write_board(board: Board) -> list[str]:
+    """Return the lines of the tables of a board, by dataset."""
+    lines = list[str]()
+    for data in board.data:
+        if data not in board.protocols:
+            continue
+        lines += [f"### {data}", "", f"Protocol: {board.protocols[data]}.", ""]
+        for one in board.tests(data):
+            lines += [f"#### {one.title}", "", one.describe(), "", *_lines(HEAD, one.rows()), ""]
+        lines += [said, ""] if (said := board.lack(data)) else []
+    missing = [data for data in board.data if data not in board.protocols]
+    return [*lines, *([f"{', '.join(missing)}: {MISSING}.", ""] if missing else [])]
+
+
+def _answer(records: Sequence[DefencesRecord]) -> list[str]:
+    """Return for each dataset and model a sentence on the best defence, and whether it reaches the goal."""
+    best: dict[tuple[str, str], tuple[DefenceRow, DefenceRow]] = {}
+    for record in records:
+        none = next((row for row in record.rows if row.name == "none"), None)
+        top = next((row for row in rank(record) if row.name != "none"), None)
+        place = place_of(record)
+        if none and top and (place not in best or top.worst.value > best[place][0].worst.value):
+            best[place] = top, none
+    return [_describe_best(*place, *rows) for place, rows in best.items()]
+
+
+def _describe_best(data: str, model: str, top: DefenceRow, none: DefenceRow) -> str:
+    said = (
+        f"On {data} {model} with `{top.name}` is right on {top.worst} of the texts under the worst valid attack, at "
+        f"{top.clean.value:.1%} without attack; undefended on {none.worst.value:.1%}, at {none.clean.value:.1%}."
+    )
+    if (data, model) not in GOALS:
+        return said
+    clean, worst = GOALS[data, model]
+    reached = top.clean.value >= clean and top.worst.value >= worst
+    return f"{said} The goal was {worst:.0%} at {clean:.0%}: {'reached' if reached else 'not reached'}."
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -211,8 +268,9 @@ def show(records: Sequence[DefencesRecord]) -> Markup:
     """Return the leaderboard as a card of a report; empty for a single test, which has a card of its own."""
     if len(records) < 2:
         return Markup("")
-    board = Board(records)
-    parts = [table(f"{one.title}, {one.protocol}", HEAD, one.rows(), one.describe()) for one in board.main]
-    others = [table(f"{one.title}, {one.protocol}", HEAD, one.rows(), one.describe()) for one in board.others]
-    apart = [tag("h3", APPENDIX), tag("p", APART), *others] if others else []
-    return card("defence-board", TITLE, LEAD, tag("p", ONE), *parts, *apart)
+    boards = [Board(some) for some in _split(records)]
+    main, others = ([one for board in boards for one in getattr(board, part)] for part in ("main", "others"))
+    parts = [table(f"{one.title}, {one.protocol}", HEAD, one.rows(), one.describe()) for one in main]
+    apart = [table(f"{one.title}, {one.protocol}", HEAD, one.rows(), one.describe()) for one in others]
+    behind = [tag("h3", APPENDIX), tag("p", APART), *apart] if apart else []
+    return card("defence-board", TITLE, LEAD.replace("*", "").replace("`", ""), tag("p", ONE), *parts, *behind)
