@@ -65,8 +65,46 @@ def test_where_an_edit_closes_its_character_alone_a_word_is_edited_again_and_no_
     assert most == {"word": 1, "character": 4}
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "closed", "found"),
+    [
+        ("good", "gxood", "", "xxx.."),  # the letters on both sides are closed with the new one
+        ("good", "xgood", "", "xx..."),
+        ("good", "goodx", "", "...xx"),
+        ("gxood", "gxyood", "xxx..", None),
+        ("gxood", "gxooyd", "xxx..", "xxxxxx"),
+        ("good", "goood", "", "xxx.."),  # of three places of a double letter the first open one
+        ("good", "goood", "x...", "xxxx."),
+        ("good", "gxod", "", ".x.."),  # a flip closes its own letter
+    ],
+)
+def test_an_insertion_may_close_its_neighbours(before, after, closed, found):
+    assert close_character(before, after, closed, beside=True) == found
+
+
+@pytest.mark.usefixtures("tiny_assets")
+def test_the_operations_that_were_picked_are_counted_in_success_and_failure():
+    settings = {"closes": "character", "share": 0.5, "operations": "flip"}
+    for confidence, status in ((None, "success"), (0.9999, "failed")):
+        outcome = only(RECIPES["hotflip-char"](confidence=confidence, **settings), "great bad", label=1)
+        assert outcome.status == status
+        letters = sum(a != b for a, b in zip("great bad", outcome.adversarial.text, strict=True))
+        picked = {name: outcome.measures[f"picked_{name}"] for name in ("flip", "insert", "delete")}
+        assert picked == {"flip": letters, "insert": 0, "delete": 0}
+        assert 1 <= outcome.measures["most_in_a_word"] <= letters
+
+
+@pytest.mark.usefixtures("tiny_assets")
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_word_takes_no_more_edits_than_its_limit(exact):
+    attack = RECIPES["hotflip-char"](closes="character", per_word=2, share=0.9, confidence=0.9999, exact=exact, width=2)
+    outcome = only(attack, "great good", label=1)
+    assert 1 <= outcome.measures["most_in_a_word"] <= 2
+    assert sum(outcome.measures[f"picked_{name}"] for name in ("flip", "insert", "delete")) <= 4
+
+
 def test_what_closes_nothing_that_there_is_is_refused():
-    with pytest.raises(SettingError, match="closes takes word or character"):
+    with pytest.raises(SettingError, match="closes takes word, character or neighbours"):
         RECIPES["hotflip-char"](closes="text")
-    with pytest.raises(SettingError, match="leave closes as it is"):
-        RECIPES["hotflip-char"](closes="character", exact=True)
+    with pytest.raises(SettingError, match="per_word must be at least 1"):
+        RECIPES["hotflip-char"](per_word=0)
