@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -57,9 +57,59 @@ def _splitter() -> re.Pattern[str]:
 _ASCII = re.compile(r"([A-Za-z0-9`]+(?:[_'*@-]+[A-Za-z0-9`]+)*)")  # the same for plain letters, eight times as fast
 
 
-def split_parts(string: str) -> list[str]:
-    """Split a string into gap, word, gap, ..., word, gap."""
-    return (_ASCII if string.isascii() else _splitter()).split(string)
+# Thai and Lao, Burmese, Khmer, kana, Han: scripts that put no spaces between words
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
+_UNSPACED += "\U00020000-\U0003ffff"
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+
+# A run of a script without spaces to its words, in order; joined they are the run.
+Cut = Callable[[str], Sequence[str]]
+
+
+def is_unspaced(string: str) -> bool:
+    """Whether a string holds a character of a script that puts no spaces between words."""
+    return not string.isascii() and _HAS_UNSPACED.search(string) is not None
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    return re.compile(f"([{_UNSPACED}][{_UNSPACED}{_marks()}]*)")
+
+
+@cache
+def _characters() -> re.Pattern[str]:
+    return re.compile(f".[{_marks()}]*", re.DOTALL)
+
+
+def split_characters(run: str) -> list[str]:
+    """Split a string into its characters, each with its marks."""
+    return _characters().findall(run)
+
+
+def split_parts(string: str, cut: Cut = split_characters) -> list[str]:
+    """Split a string into gap, word, gap, ..., word, gap.
+
+    In a script without spaces `cut` says where a word ends; without it each character is a word.
+    """
+    if string.isascii():
+        return _ASCII.split(string)
+    parts = _splitter().split(string)
+    return _split_runs(parts, cut) if _HAS_UNSPACED.search(string) else parts
+
+
+def _split_runs(parts: Sequence[str], cut: Cut) -> list[str]:
+    """Cut the words that hold a script without spaces; what stands between two words may be nothing."""
+    out = [parts[0]]
+    for word, gap in zip(parts[1::2], parts[2::2], strict=True):
+        for number, run in enumerate(_runs().split(word)):
+            if number % 2:
+                out += [part for piece in cut(run) for part in (piece, "")]
+            else:
+                first, *rest = _splitter().split(run)
+                out[-1] += first
+                out += rest
+        out[-1] += gap
+    return out
 
 
 class Words:
@@ -122,13 +172,14 @@ class Text:
     names: tuple[str, ...] = ("text",)
 
     @classmethod
-    def of(cls, source: str | Mapping[str, str], table: Words, owner: int = 0) -> Text:
+    def of(cls, source: str | Mapping[str, str], table: Words, owner: int = 0, *, cut: Cut = split_characters) -> Text:
+        """Split the fields into words; `cut` finds them in a script without spaces."""
         fields = {"text": source} if isinstance(source, str) else source
         if not fields:
             raise TextError("an example needs at least one field, got none")
         parts: list[str] = []
         for value in fields.values():
-            fresh = split_parts(check_text(value))
+            fresh = split_parts(check_text(value), cut)
             if parts:
                 parts[-1] += BREAK + fresh[0]
                 fresh = fresh[1:]
@@ -167,7 +218,8 @@ class Text:
         """Return this text with a second word in a slot, after or before the one that is there."""
         here = self.strings[slot]
         both = (here, word) if after else (word, here)
-        return self.put(slot, " ".join(w for w in both if w))
+        space = "" if is_unspaced(here) and is_unspaced(word) else " "
+        return self.put(slot, space.join(w for w in both if w))
 
     def drop(self, slot: int) -> Text:
         return self.put(slot, 0)
