@@ -213,11 +213,9 @@ class Attack:
             made = replace(made, goal=self.goal.for_labels(names))
         if isinstance(self.candidates, RuleWords):
             made = replace(made, candidates=self.candidates.for_labels(names))
-        made = replace(
-            made,
-            judge=self.judge and self.judge.for_labels(names),
-            rater=self.rater and self.rater.for_labels(names),
-        )
+        if self.judge or self.rater:
+            judge, rater = (one and one.for_labels(names) for one in (self.judge, self.rater))
+            made = replace(made, judge=judge, rater=rater)
         return replace(made, stages=tuple(stage.for_labels(names) for stage in self.stages)) if self.stages else made
 
     def for_victim(self, label_names: Sequence[str]) -> Attack:

@@ -182,7 +182,7 @@ def test_members_of_an_ensemble_are_completed_too():
 
 def test_nothing_but_the_border_asks_whether_a_victim_has_a_member():
     root = Path(malaprop.__file__).parent
-    border = {root / "models" / "victims" / name for name in ("complete.py", "load.py")}
+    border = {root / "models" / "victims" / name for name in ("strings.py", "load.py")}
     own = "label_names|rounding|lanes|renews|offers|parts|inside|gradients|states"  # which nothing but victims have
     asked = re.compile(rf'(?:get|has)attr\(\s*(?:[^,()]*victim[^,()]*,|[^,()]+,\s*"(?:{own})")')
     guesses = {
