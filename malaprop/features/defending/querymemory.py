@@ -27,9 +27,9 @@ from threading import Lock
 import numpy as np
 
 from malaprop.assets.lexicon import stop_words
+from malaprop.assets.plain_letters import make_plain, strip_unseen
 from malaprop.core.errors import SettingError
 from malaprop.core.victim import Fields
-from malaprop.features.defending.spellcheck import make_plain, strip_unseen
 
 PASSAGE = 16  # words
 _STEP = 4  # from the start of one passage to that of the next

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from malaprop.assets.plain_letters import make_plain, strip_unseen
 from malaprop.attacks.candidates.unseen import swap_unseen
 from malaprop.core.ask import Guesses
 from malaprop.core.errors import SettingError
 from malaprop.features.defending import purify, spellcheck
 from malaprop.features.defending.purify import Purify
-from malaprop.features.defending.spellcheck import Speller, is_one_edit, make_plain, strip_unseen
+from malaprop.features.defending.spellcheck import Speller, is_one_edit
 from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.models.victims.strings import StringVictim
 
