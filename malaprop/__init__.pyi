@@ -39,6 +39,36 @@ __version__: str
 __all__: list[str]
 
 class _Settings(TypedDict, total=False):
+    """The settings that every study takes.
+
+    Settings:
+        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
+            premise,hypothesis,label), or hub:NAME.
+        split: train, validation, test or all. Of a file auto is the test part where a victim was trained on
+            that file, and all of it where none was.
+        n: How many examples, drawn by the seed; all (or 0) for all.
+        seed: The same seed gives the same outcomes.
+        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label_column: Name of the label column, if it is not 'label'.
+        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis
+            if not given. prompt is the instruction of a language model, changed once for all texts.
+        labels: The victim's labels in its order, as the data calls them, with commas; matched by name if
+            not given.
+        width: How many examples are attacked side by side; changes only the speed.
+        device: cpu, cuda or auto.
+        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device
+            is made for them, and what they find is confirmed in fp32; other models compute in fp32.
+        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
+        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
+        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
+        out: Folder for what is written; made if it is missing. The same folder with the same settings goes
+            on with an interrupted run.
+        resume: Does nothing: every command goes on with its --out.
+        json: Make the last line of standard output one JSON object.
+        quiet: Print no progress and no table.
+        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
+    """
+
     data: Any
     split: str
     n: int | Literal["all"]
@@ -59,6 +89,27 @@ class _Settings(TypedDict, total=False):
     quiet: bool
     track: Sequence[str] | str
 
+class _Limited(_Settings, total=False):
+    """The settings of a study whose spending has limits.
+
+    Settings:
+        max_queries: The most queries in the whole run, over all victims and attacks.
+        max_tokens: The most tokens in the whole run, of requests and answers together.
+        max_cost: The most money for the whole run, in the currency of the prices.
+        max_minutes: The longest time for the whole run, in minutes.
+        price_in: Price of a million tokens of requests.
+        price_out: Price of a million tokens of answers.
+        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
+    """
+
+    max_queries: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    max_minutes: float | None
+    price_in: float
+    price_out: float
+    dry_run: bool
+
 @overload
 def study(
     name: Literal["hotflip"],
@@ -71,63 +122,22 @@ def study(
     closes: str = ...,
     exact: int = ...,
     set: Mapping[str, Any] = ...,
-    max_queries: int | None = ...,
-    max_tokens: int | None = ...,
-    max_cost: float | None = ...,
-    max_minutes: float | None = ...,
-    price_in: float = ...,
-    price_out: float = ...,
-    dry_run: bool = ...,
-    **settings: Unpack[_Settings],
+    **settings: Unpack[_Limited],
 ) -> Result:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
     The same --out resumes an interrupted run; models and runs that are there are left alone.
 
-    Settings:
+    Settings, beside those of `_Limited`:
         model: A model of the zoo that reads characters: see malaprop list models.
-        methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips
-            that share of the characters.
+        methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that
+            share of the characters.
         confidences: Confidences in the wrong label that attacks must reach; 0: any confidence.
         beam: Width of the beam search.
-        closes: What an edit closes to further ones: word, or character, as the paper's bound can be
-            read; with character, hotflip trains with a fifth of the characters flipped, at any place.
+        closes: What an edit closes to further ones: word, or character, as the paper's bound can be read;
+            with character, hotflip trains with a fifth of the characters flipped, at any place.
         exact: How many texts compare estimated with exact losses; slow.
         set: A setting of the training or the network, as name=value; may be repeated.
-        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
-            premise,hypothesis,label), or hub:NAME.
-        split: train, validation, test or all. Of a file auto is the test part where a victim was
-            trained on that file, and all of it where none was.
-        n: How many examples, drawn by the seed; all (or 0) for all.
-        seed: The same seed gives the same outcomes.
-        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label_column: Name of the label column, if it is not 'label'.
-        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given. prompt is the instruction of a language model, changed once for all
-            texts.
-        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
-            if not given.
-        width: How many examples are attacked side by side; changes only the speed.
-        device: cpu, cuda or auto.
-        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
-            device is made for them, and what they find is confirmed in fp32; other models compute in
-            fp32.
-        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
-        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
-        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        max_queries: The most queries in the whole run, over all victims and attacks.
-        max_tokens: The most tokens in the whole run, of requests and answers together.
-        max_cost: The most money for the whole run, in the currency of the prices.
-        max_minutes: The longest time for the whole run, in minutes.
-        price_in: Price of a million tokens of requests.
-        price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder with the same settings
-            goes on with an interrupted run.
-        resume: Does nothing: every command goes on with its --out.
-        json: Make the last line of standard output one JSON object.
-        quiet: Print no progress and no table.
-        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload
@@ -143,65 +153,23 @@ def study(
     measure: Sequence[str] | str = ...,
     gather: bool = ...,
     set: Mapping[str, Any] = ...,
-    max_queries: int | None = ...,
-    max_tokens: int | None = ...,
-    max_cost: float | None = ...,
-    max_minutes: float | None = ...,
-    price_in: float = ...,
-    price_out: float = ...,
-    dry_run: bool = ...,
-    **settings: Unpack[_Settings],
+    **settings: Unpack[_Limited],
 ) -> Result:
     """Attack models by changing one word, and show the paper's figures beside ours.
 
     Names of the zoo are trained; the first test texts that every model answers correctly are attacked with each
     recipe. The same --out resumes an interrupted run; models and runs that are there are left alone.
 
-    Settings:
-        victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by
-            commas.
+    Settings, beside those of `_Limited`:
+        victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
         attack: Recipes that change one word. Repeat it, or separate several by commas.
         vocabulary: How many words of the vocabulary may be put in.
         words: How many words may change.
         trials: Random trials for each text.
         measure: Measures of successes, with commas: similarity, perplexity, grammar.
         gather: Train and attack nothing; compute the figures from what is in --out.
-        set: A setting of the training or the network, or layer, direction, probe and near of the
-            attacks, as name=value; may be repeated.
-        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
-            premise,hypothesis,label), or hub:NAME.
-        split: train, validation, test or all. Of a file auto is the test part where a victim was
-            trained on that file, and all of it where none was.
-        n: How many examples, drawn by the seed; all (or 0) for all.
-        seed: The same seed gives the same outcomes.
-        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label_column: Name of the label column, if it is not 'label'.
-        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given. prompt is the instruction of a language model, changed once for all
-            texts.
-        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
-            if not given.
-        width: How many examples are attacked side by side; changes only the speed.
-        device: cpu, cuda or auto.
-        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
-            device is made for them, and what they find is confirmed in fp32; other models compute in
-            fp32.
-        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
-        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
-        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        max_queries: The most queries in the whole run, over all victims and attacks.
-        max_tokens: The most tokens in the whole run, of requests and answers together.
-        max_cost: The most money for the whole run, in the currency of the prices.
-        max_minutes: The longest time for the whole run, in minutes.
-        price_in: Price of a million tokens of requests.
-        price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder with the same settings
-            goes on with an interrupted run.
-        resume: Does nothing: every command goes on with its --out.
-        json: Make the last line of standard output one JSON object.
-        quiet: Print no progress and no table.
-        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
+        set: A setting of the training or the network, or layer, direction, probe and near of the attacks,
+            as name=value; may be repeated.
     """
 
 @overload
@@ -213,60 +181,18 @@ def study(
     attack: str = ...,
     set: Mapping[str, Any] = ...,
     draws: int = ...,
-    max_queries: int | None = ...,
-    max_tokens: int | None = ...,
-    max_cost: float | None = ...,
-    max_minutes: float | None = ...,
-    price_in: float = ...,
-    price_out: float = ...,
-    dry_run: bool = ...,
-    **settings: Unpack[_Settings],
+    **settings: Unpack[_Limited],
 ) -> Result:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
     Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out
     resumes an interrupted run.
 
-    Settings:
-        victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by
-            commas.
+    Settings, beside those of `_Limited`:
+        victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
         attack: The recipe whose texts are looked into.
         set: A setting of the recipe, as name=value; may be repeated.
         draws: Draws of each simulation of Theorem 1; 0: none.
-        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
-            premise,hypothesis,label), or hub:NAME.
-        split: train, validation, test or all. Of a file auto is the test part where a victim was
-            trained on that file, and all of it where none was.
-        n: How many examples, drawn by the seed; all (or 0) for all.
-        seed: The same seed gives the same outcomes.
-        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label_column: Name of the label column, if it is not 'label'.
-        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given. prompt is the instruction of a language model, changed once for all
-            texts.
-        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
-            if not given.
-        width: How many examples are attacked side by side; changes only the speed.
-        device: cpu, cuda or auto.
-        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
-            device is made for them, and what they find is confirmed in fp32; other models compute in
-            fp32.
-        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
-        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
-        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        max_queries: The most queries in the whole run, over all victims and attacks.
-        max_tokens: The most tokens in the whole run, of requests and answers together.
-        max_cost: The most money for the whole run, in the currency of the prices.
-        max_minutes: The longest time for the whole run, in minutes.
-        price_in: Price of a million tokens of requests.
-        price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder with the same settings
-            goes on with an interrupted run.
-        resume: Does nothing: every command goes on with its --out.
-        json: Make the last line of standard output one JSON object.
-        quiet: Print no progress and no table.
-        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload
@@ -305,25 +231,24 @@ def study(
 
     The same --out resumes an interrupted run, and takes more defences.
 
-    Settings:
+    Settings, beside those of `_Settings`:
         victim: A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a
-            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name,
-            an ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
+            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name, an
+            ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
             (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
             behind a defence: five(BERT).
-        defence: What is tested: any method of harden (fact, a2t ...), any defence around a victim
-            (fuse, five, safer, ranmask, purify:spell ...), twin, none, one around another as
-            five(fact), with settings as five:noise=2; see malaprop list defences. Repeat it, or
-            separate several by commas.
+        defence: What is tested: any method of harden (fact, a2t ...), any defence around a victim (fuse,
+            five, safer, ranmask, purify:spell ...), twin, none, one around another as five(fact), with
+            settings as five:noise=2; see malaprop list defences. Repeat it, or separate several by commas.
         attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
             separate several by commas. Certificates and pictures are of the first.
         hardened: A model that is there already, as fact=FOLDER; may be repeated.
-        premade: Adversarial texts made before, a run folder or a file with text,label; if not given,
-            those of this test.
+        premade: Adversarial texts made before, a run folder or a file with text,label; if not given, those
+            of this test.
         draws: Draws that the attack that knows a defence averages; 0 leaves that attack out.
         fresh: Fresh draws of which most must be fooled.
-        surrogate: With stateful: the model that an attack which knows it searches on; the undefended
-            victim if not given.
+        surrogate: With stateful: the model that an attack which knows it searches on; the undefended victim
+            if not given.
         samples: Copies behind a certificate of safer, ranmask or randel; 0 for none.
         alpha: Significance level: the largest chance that a certificate is wrong.
         pictures: Where a model was hardened: texts whose neighbourhoods are drawn.
@@ -332,47 +257,20 @@ def study(
         budget: Query budget: the most queries an attack may ask about one example.
         goal: untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN],
             confident:0.9, or moved:0.5 where the victim gives a number.
-        measure: Measures of every success, separated by commas: similarity, perplexity, grammar,
-            agreement, distance.
-        keep: What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION,
-            @FILE with one of these a line; may be repeated.
-        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning
-            lets pass is a success; strict: likewise, both ways, fluent and of known words; paper: the
-            recipe as published.
+        measure: Measures of every success, separated by commas: similarity, perplexity, grammar, agreement,
+            distance.
+        keep: What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION, @FILE
+            with one of these a line; may be repeated.
+        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning lets
+            pass is a success; strict: likewise, both ways, fluent and of known words; paper: the recipe as
+            published.
         judge: Another judge of meaning than the packaged one, as malaprop judge takes it.
-        quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning
-            better, and break less.
-        language: The language of the texts, such as de, or several, separated by commas; auto: as the
-            texts seem to be, each of a mixed file by its own.
-        cache: A file that keeps the victim's answers, one a victim version; if not given, one of
-            malaprop's own for victims that are paid for (prices, openai:). none: no answers are kept.
-        width: How many examples are attacked side by side; changes only the speed.
-        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
-            premise,hypothesis,label), or hub:NAME.
-        split: train, validation, test or all. Of a file auto is the test part where a victim was
-            trained on that file, and all of it where none was.
-        n: How many examples, drawn by the seed; all (or 0) for all.
-        seed: The same seed gives the same outcomes.
-        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label_column: Name of the label column, if it is not 'label'.
-        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given. prompt is the instruction of a language model, changed once for all
-            texts.
-        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
-            if not given.
-        device: cpu, cuda or auto.
-        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
-            device is made for them, and what they find is confirmed in fp32; other models compute in
-            fp32.
-        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
-        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
-        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        out: Folder for what is written; made if it is missing. The same folder with the same settings
-            goes on with an interrupted run.
-        resume: Does nothing: every command goes on with its --out.
-        json: Make the last line of standard output one JSON object.
-        quiet: Print no progress and no table.
-        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
+        quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning better,
+            and break less.
+        language: The language of the texts, such as de, or several, separated by commas; auto: as the texts
+            seem to be, each of a mixed file by its own.
+        cache: A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's
+            own for victims that are paid for (prices, openai:). none: no answers are kept.
     """
 
 @overload
@@ -384,65 +282,24 @@ def study(
     attack: Sequence[str] | str = ...,
     validity: str = ...,
     budget: int | None = ...,
-    max_queries: int | None = ...,
-    max_tokens: int | None = ...,
-    max_cost: float | None = ...,
-    max_minutes: float | None = ...,
-    price_in: float = ...,
-    price_out: float = ...,
-    dry_run: bool = ...,
-    **settings: Unpack[_Settings],
+    **settings: Unpack[_Limited],
 ) -> Result:
     """Rank victims by their accuracy under all attacks: a text counts if no attack succeeded on it.
 
     The same --out resumes an interrupted run, and with more attacks.
 
-    Settings:
+    Settings, beside those of `_Limited`:
         victim: A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a
-            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name,
-            an ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
+            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name, an
+            ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
             (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
             behind a defence: five(BERT). Repeat it, or separate several by commas.
         attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
             separate several by commas.
-        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning
-            lets pass is a success; strict: likewise, both ways, fluent and of known words; paper: the
-            recipe as published.
+        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning lets
+            pass is a success; strict: likewise, both ways, fluent and of known words; paper: the recipe as
+            published.
         budget: Query budget: the most queries an attack may ask about one example.
-        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
-            premise,hypothesis,label), or hub:NAME.
-        split: train, validation, test or all. Of a file auto is the test part where a victim was
-            trained on that file, and all of it where none was.
-        n: How many examples, drawn by the seed; all (or 0) for all.
-        seed: The same seed gives the same outcomes.
-        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label_column: Name of the label column, if it is not 'label'.
-        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given. prompt is the instruction of a language model, changed once for all
-            texts.
-        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
-            if not given.
-        width: How many examples are attacked side by side; changes only the speed.
-        device: cpu, cuda or auto.
-        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
-            device is made for them, and what they find is confirmed in fp32; other models compute in
-            fp32.
-        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
-        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
-        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        max_queries: The most queries in the whole run, over all victims and attacks.
-        max_tokens: The most tokens in the whole run, of requests and answers together.
-        max_cost: The most money for the whole run, in the currency of the prices.
-        max_minutes: The longest time for the whole run, in minutes.
-        price_in: Price of a million tokens of requests.
-        price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder with the same settings
-            goes on with an interrupted run.
-        resume: Does nothing: every command goes on with its --out.
-        json: Make the last line of standard output one JSON object.
-        quiet: Print no progress and no table.
-        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload

@@ -88,3 +88,25 @@ def test_a_string_above_is_found():
     assert is_higher("malaprop.papers.hotflip.study", "malaprop.papers.natural.study")
     assert is_higher("malaprop.frame.rooms", "malaprop.rooms")
     assert not is_higher("malaprop.papers.hotflip.study", "malaprop.features.hardening.study")
+
+
+def count_lines(source: str) -> Iterator[tuple[int, str]]:
+    """The number of lines and the name of each function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield (node.end_lineno or 0) - node.lineno + 1, node.name
+
+
+def test_no_function_has_more_than_60_lines():
+    long = [
+        f"{path.relative_to(ROOT)}: {name} has {lines}"
+        for path in sorted((ROOT / "malaprop").glob("**/*.py"))
+        for lines, name in count_lines(path.read_text(encoding="utf-8"))
+        if lines > 60
+    ]
+    assert not long
+
+
+def test_lines_of_a_function_are_counted():
+    source = "@cache\ndef short():\n    pass\n\n\nclass A:\n    async def long(self):\n" + "        pass\n" * 60
+    assert sorted(count_lines(source)) == [(2, "short"), (61, "long")]

@@ -1,7 +1,4 @@
-"""Reports made from records alone: one HTML file, or a table in the terminal."""
+"""The public names of malaprop.frame.report, under the name that scripts know."""
 
-from malaprop.frame.report.diff import Patch, Piece, mark_changes, patches
-from malaprop.frame.report.page import render, write_report
-from malaprop.frame.report.terminal import print_summary
-
-__all__ = ["Patch", "Piece", "mark_changes", "patches", "print_summary", "render", "write_report"]
+from malaprop.frame.report import *  # noqa: F403 - the stub there has __all__
+from malaprop.frame.report import __all__ as __all__

@@ -6,16 +6,14 @@ for a victim, a list of pairs or a frame for data.
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from malaprop.core.errors import SettingError
 from malaprop.frame.study.commands import find_study, read_study
-from malaprop.frame.study.settings import Option, build, options
+from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import Result, conduct
 
 
@@ -61,19 +59,3 @@ def report(
     name = "report.html" if against is None else "comparison.html"
     before = None if against is None else Path(against)
     return write_report(paths, paths[0] / name if out is None else Path(out), against=before)
-
-
-def parameters(cls: type) -> list[Option]:
-    """Return the settings in the order of parameters: those that are typed without a name come first."""
-    return sorted(options(cls), key=lambda option: not (option.argument or option.placed))
-
-
-def describe(cls: type) -> str:
-    """Return a docstring from the help of a command: what it does, then a line for each setting."""
-    text = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples:")[0]
-    lines = [_wrap(f"{option.name}: {option.help}") for option in parameters(cls)]
-    return "\n".join([text, "", "Settings:", *lines])
-
-
-def _wrap(line: str) -> str:
-    return fill(line, 100, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)

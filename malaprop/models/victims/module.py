@@ -96,21 +96,18 @@ def wrap_module(  # noqa: PLR0913 - users set them by name
     tokenizer that makes tokens of spaces, and otherwise checked text by text.
     """
     called = name or type(module).__name__
-    module = module.eval()
     where = torch.device(device) if device else _device(module)
-    module.to(where)
+    module = module.eval().to(where)
     cut = at_breaks(_cutter(tokenize, called), separator)
-    forward = _forward(module, masks)
+    frame = Frame(limit=limit, head=(*head,), tail=(*tail,))
     sample = [*head, *cut([_SAMPLE])[0], *tail][:limit]
     with _watched(module, sample) as tables:
-        labels, probability = _outputs(called, sample, forward, where)
-    if labels == 1:
-        labels, forward = 2, two_labels(forward, probability=probability)
+        labels, forward = _forward_labels(called, sample, _forward(module, masks), where)
     gradients = None
     if len(tables) == 1:
-        layout = ByParts(cut=cut, frame=Frame(limit=limit, head=(*head,), tail=(*tail,)), whole=True)
+        layout, table = ByParts(cut=cut, frame=frame, whole=True), tables[0]
         gradients = TokenGradients(
-            module=module, forward=forward, embedding=tables[0], layout=layout, pad=pad, masks=masks, device=where
+            module=module, forward=forward, embedding=table, layout=layout, pad=pad, masks=masks, device=where
         )
     victim = TokenVictim(
         name=called,
@@ -118,8 +115,8 @@ def wrap_module(  # noqa: PLR0913 - users set them by name
         forward=forward,
         labels=labels,
         limit=limit,
-        head=(*head,),
-        tail=(*tail,),
+        head=frame.head,
+        tail=frame.tail,
         pad=pad,
         masks=masks,
         unknown=unknown,
@@ -193,6 +190,12 @@ def _cutter(tokenize: Tokenize, name: str) -> Cut:
         return found
 
     return cut
+
+
+def _forward_labels(name: str, row: list[int], forward: Forward, device: torch.device) -> tuple[int, Forward]:
+    """Return the number of labels, and a forward with a logit for each, from one that may have one output for two."""
+    labels, probability = _outputs(name, row, forward, device)
+    return (2, two_labels(forward, probability=probability)) if labels == 1 else (labels, forward)
 
 
 @torch.inference_mode()

@@ -48,12 +48,7 @@ class WordLSTM(nn.Module):
         ids, lengths = self._settled(ids, lengths)
         return self.from_vectors(self.embedding(ids), ids, lengths)
 
-    def from_vectors(
-        self,
-        vectors: Vectors,
-        ids: Ids,  # noqa: ARG002
-        lengths: Lengths,
-    ) -> Float[Tensor, "batch label"]:
+    def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:  # noqa: ARG002
         logits: Tensor = self.head(self.dropout(self._pool(vectors, lengths)))
         return logits
 
