@@ -13,6 +13,7 @@ from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import card, lines_of, panel, panels, share, table
 
 FILE = "hotflip.json"
+GREEDY_FLIPS = "greedy-flips"  # greedy search by flips alone: the counterpart of Key*, which flips alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +26,19 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipChange:
-    """The edits of one run's successes: the share of characters changed, and the count of each operation."""
+    """The edits of one run: of its successes the share of characters changed and the fewest operations that do so.
+
+    `picked` counts the operations that the search picked, in successes and failures; `most_in_a_word` is the mean over
+    texts of how many of them one word took. Both are empty where the search does not count them.
+    """
 
     attack: str
     confidence: float
     success: Rate
     share: Spread
     operations: dict[str, int]
+    picked: dict[str, int] = field(default_factory=dict)
+    most_in_a_word: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,8 @@ class HotFlipRecord(Record):
     """The result of a HotFlip study.
 
     `moved` counts the edited words of successes whose original is not among the five nearest words any more. `ranked`
-    are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses.
+    are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses. `varied` are variants
+    of the attacks: other operations, and other bounds on the edits of a word.
     """
 
     model: str
@@ -91,6 +99,7 @@ class HotFlipRecord(Record):
     moved: Rate = field(default_factory=lambda: Rate(0, 0))
     economy: Economy | None = None
     ranked: tuple[HotFlipChange, ...] = ()
+    varied: tuple[HotFlipChange, ...] = ()
 
 
 TITLE = "HotFlip study"
@@ -106,7 +115,9 @@ def _card(study: HotFlipRecord, number: int) -> Markup:
         f"{study.model} on {study.data}: attacks by derivatives of character edits, {study.texts:,} texts a run. "
         "Rates are over texts that were right before, with 95% intervals."
     )
-    body: list[Child] = [_figure(study), _changes(study.changes), _training(study.hardened)]
+    body: list[Child] = [_figure(study), _changes("What was changed", study.changes), _training(study.hardened)]
+    if study.varied:
+        body.append(_changes("Variants of the attacks", study.varied))
     if study.economy is not None:
         body.append(_economy(study.economy))
     if study.moved.total:
@@ -127,7 +138,7 @@ def _figure(study: HotFlipRecord) -> Markup:
     return panels(panel(title, chart, key))
 
 
-def _changes(changes: Sequence[HotFlipChange]) -> Markup:
+def _changes(title: str, changes: Sequence[HotFlipChange]) -> Markup:
     rows = []
     for change in changes:
         total = sum(change.operations.values())
@@ -136,7 +147,7 @@ def _changes(changes: Sequence[HotFlipChange]) -> Markup:
         rows.append((change.attack, asked, str(change.success), share(change.share.mean, 2), *parts, f"{total:,}"))
     operations = [name.capitalize() for name in changes[0].operations] if changes else []
     names = ("Attack", "Confidence", "Attack success", "Characters changed, mean", *operations, "Operations")
-    return table("What was changed", names, rows)
+    return table(title, names, rows)
 
 
 def _training(models: Sequence[Hardened]) -> Markup:

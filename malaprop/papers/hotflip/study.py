@@ -58,6 +58,13 @@ class HotFlip:
         "hotflip trains with a fifth of the characters flipped, at any place.",
         choices=("word", "character"),
     )
+    vary: tuple[str, ...] = opt(
+        (),
+        "Variants of the attacks to run on the plain model: beam-flip-delete, beam-flip-insert, beam-neighbours (an "
+        "insertion closes both neighbours), beam-two-a-word, beam-flips-two-a-word, beam-one-a-word, beam-anchored, "
+        "beam-wide.",
+        free=True,
+    )
     exact: int = opt(0, "How many texts compare estimated with exact losses; slow.", min=0)
     training: Mapping[str, Any] = opt(
         {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
@@ -74,10 +81,13 @@ class HotFlip:
 
         floors = tuple(sorted(set(self.confidences)))
         return HotFlipDesign(
-            methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes
-        )
+            methods=self.methods, vary=self.vary, confidences=floors, width=self.beam, exact=self.exact,
+            closes=self.closes,
+        )  # fmt: skip
 
     def check(self) -> None:
+        from malaprop.core.catalogue import unknown
+        from malaprop.papers.hotflip.summary import VARIANTS
         from malaprop.zoo import names as zoo
 
         if not self.confidences or not all(0 <= floor < 1 for floor in self.confidences):
@@ -85,6 +95,9 @@ class HotFlip:
             raise SettingError(f"--confidences takes numbers from 0 to below 1, as 0,0.5,0.9, got {given!r}")
         for method in self.methods:
             defence(method)
+        for name in self.vary:
+            if name not in VARIANTS:
+                raise unknown("variant", name, VARIANTS)
         spec, _ = zoo.parse(self.model)
         if spec.units != "character":
             raise SettingError(

@@ -12,7 +12,7 @@ from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.records.summary import Rate, Spread, Summary
 from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
-from malaprop.papers.hotflip.record import Curve, Economy, Hardened, HotFlipChange, HotFlipRecord
+from malaprop.papers.hotflip.record import GREEDY_FLIPS, Curve, Economy, Hardened, HotFlipChange, HotFlipRecord
 from malaprop.training.card import read_card, spec_name
 
 
@@ -85,6 +85,17 @@ SEARCHES = {"beam": "hotflip-char", "greedy": "hotflip-char-greedy", "key-star":
 POINTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 RANKED = {"few-edits-exact": True, "few-edits": False}  # all three edits on a few texts, by exact losses or not
 SHOWN = 8  # words of the table of neighbours
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {  # search and settings of variants of an attack
+    GREEDY_FLIPS: ("greedy", {"operations": "flip"}),
+    "beam-flip-delete": ("beam", {"operations": "flip,delete"}),
+    "beam-flip-insert": ("beam", {"operations": "flip,insert"}),
+    "beam-neighbours": ("beam", {"closes": "neighbours"}),
+    "beam-two-a-word": ("beam", {"per_word": 2}),
+    "beam-flips-two-a-word": ("beam", {"operations": "flip", "per_word": 2}),
+    "beam-one-a-word": ("beam", {"closes": "word"}),
+    "beam-anchored": ("beam", {"anchored": True}),
+    "beam-wide": ("beam", {"width": 30}),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +116,11 @@ class Cell:
 class HotFlipDesign:
     """The design of a study: `models` are the plain one and one hardened by each method.
 
-    `confidences` are those that the attacks must reach.
+    `confidences` are those that the attacks must reach. `vary` names variants of the attacks on the plain model.
     """
 
     methods: tuple[str, ...]
+    vary: tuple[str, ...] = ()
     confidences: tuple[float, ...] = (0.0, 0.5, 0.9)
     width: int = 10
     exact: int = 0  # texts of the comparison with exact losses
@@ -133,6 +145,18 @@ class HotFlipDesign:
         for search in SEARCHES:
             for floor in sorted(self.confidences, reverse=True):
                 yield self.search(search, floor)
+        yield from map(self.variant, self.variants)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The names of the variants: greedy flips always, then those asked for."""
+        return tuple(dict.fromkeys((GREEDY_FLIPS, *self.vary)))
+
+    def variant(self, name: str) -> Cell:
+        """Return a variant of an attack on the plain model, which must reach a wrong label alone."""
+        search, varied = VARIANTS[name]
+        plain = self.search(search, 0.0)
+        return Cell(model=PLAIN, name=name, recipe=plain.recipe, settings={**plain.settings, **varied})
 
     @property
     def _closing(self) -> dict[str, Any]:
@@ -172,6 +196,7 @@ def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -
         moved=moved,
         economy=_economy(root) if plan.exact else None,
         ranked=tuple(_change(name, 0.0, _read_few(root, name)) for name in RANKED) if plan.exact else (),
+        varied=tuple(_change(name, 0.0, read_outcomes(plan.variant(name).folder(root))) for name in plan.variants),
     )
 
 
@@ -190,7 +215,18 @@ def _change(attack: str, floor: float, outcomes: Sequence[Outcome]) -> HotFlipCh
         success=Summary.of(outcomes).success,
         share=Spread.of(changed_characters(o) for o in won),
         operations={name: total[name] for name in OPERATIONS},
+        picked=_count_picked(outcomes),
+        most_in_a_word=Spread.of(o.measures[_MOST] for o in outcomes if _MOST in o.measures).mean,
     )
+
+
+_MOST = "most_in_a_word"
+
+
+def _count_picked(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Add up the operations that the search picked, over successes and failures; empty where it did not count them."""
+    counted = [o.measures for o in outcomes if f"picked_{OPERATIONS[0]}" in o.measures]
+    return {name: round(sum(one[f"picked_{name}"] for one in counted)) for name in OPERATIONS if counted}
 
 
 def _read_hardened(root: Path, model: str) -> Hardened:

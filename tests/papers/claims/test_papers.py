@@ -368,6 +368,7 @@ def flips(root: Path, beam: int, error: int, deleted: int = 10, varied: bool = F
             *((model("hotflip:0.4", 90, 10),) * varied),
         ),
         moved=Rate(18, 20), economy=economy, ranked=(change("few-edits-exact", 9), change("few-edits", 8)) * varied,
+        varied=(change("greedy-flips", 70), *((change("beam-flip-delete", 93),) * varied)),
     ).write(root / "hotflip")  # fmt: skip
 
 
@@ -377,9 +378,33 @@ def test_hotflip(tmp_path):
     assert [row(tmp_path, id).verdict for id in ids] == ["figure", "holds", "holds", "holds", "holds", "leans"]
     flips(tmp_path, 95, 50, deleted=0)
     assert row(tmp_path, "H3").verdict == "fails", "deletions over insertions are a part of the claim"
-    flips(tmp_path, 20, 95)
-    assert [row(tmp_path, id).verdict for id in ("H2", "H4")] == ["fails", "leans"]
+    flips(tmp_path, 95, 95)
+    assert row(tmp_path, "H4").verdict == "leans"
     assert row(tmp_path, "H5").verdict == "not done"
+
+
+def test_the_searches_are_compared_by_flips_alone(tmp_path):
+    flips(tmp_path, 95, 50)
+    record = hotflip.HotFlipRecord.read(tmp_path / "hotflip")
+    weak = tuple(replace(one, success=Rate(20, 100)) if one.name == "plain" else one for one in record.hardened)
+    replace(record, hardened=weak).write(tmp_path / "hotflip")
+    assert row(tmp_path, "H2").verdict == "fails"
+    replace(record, varied=()).write(tmp_path / "hotflip")
+    found = row(tmp_path, "H2")
+    assert found.verdict == "does not show"
+    assert "greedy not run, key* 30.0% (30/100" in found.ours
+
+
+def test_operations_are_counted_as_the_search_picked_them(tmp_path):
+    flips(tmp_path, 95, 50, deleted=0)
+    record = hotflip.HotFlipRecord.read(tmp_path / "hotflip")
+    picked = {"flip": 160, "insert": 10, "delete": 30}
+    counted = [replace(one, picked=picked) if one.attack == "beam" else one for one in record.changes]
+    replace(record, changes=tuple(counted)).write(tmp_path / "hotflip")
+    found = row(tmp_path, "H3")
+    assert found.verdict == "holds"
+    assert "deletions 75.0% (30/40" in found.ours
+    assert found.ours.endswith("picked, in failures too")
 
 
 def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):

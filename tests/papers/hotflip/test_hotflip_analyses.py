@@ -11,6 +11,7 @@ from malaprop.models.tokens.vocab import Vocab
 from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
 from malaprop.papers.hotflip.summary import (
     PLAIN,
+    VARIANTS,
     HotFlipDesign,
     changed_characters,
     confidence,
@@ -112,6 +113,7 @@ def test_a_plan_has_every_search_at_every_confidence_and_flips_on_every_model():
             "few-edits",
             "few-edits-exact",
             "flips",
+            "greedy-flips",
             "beam-0",
             "beam-0.9",
             "greedy-0",
@@ -167,5 +169,5 @@ def test_words_that_became_something_else_come_by_frequency():
 def test_every_attack_of_a_study_that_closes_characters_can_be_made():
     from malaprop.frame.runs.make_attack import recipe
 
-    for cell in HotFlipDesign(methods=("hotflip",), closes="character", exact=2).cells():
+    for cell in HotFlipDesign(methods=("hotflip",), closes="character", exact=2, vary=tuple(VARIANTS)).cells():
         assert recipe(cell.recipe, **cell.settings).name
