@@ -278,7 +278,7 @@ def test_natural_sentences(tmp_path):
             distance=Spread(distance, distance), kept=NOTHING, asked=NOTHING, started=Rate(0, 30), whole=Rate(0, 30),
             words=NOTHING, perplexity_original=1.0, perplexity_adversary=1.0,
         )
-        for victim, right, distance in (("b", 70, 1.2), ("a", 60, 1.1), ("c", 89, 1.3))
+        for victim, right, distance in (("b", 80, 1.2), ("a", 60, 1.1), ("c", 89, 1.3))
     ]  # fmt: skip
     for larger, verdict in ((28, "holds"), (17, "leans"), (2, "fails")):
         pairs = [natural.VictimPair(one="a", two=two, larger=Rate(larger, 30), ties=0) for two in ("b", "c")]
@@ -287,6 +287,12 @@ def test_natural_sentences(tmp_path):
         )
         made.write(tmp_path / "sentences" / "compare" / "plain")
         assert row(tmp_path, "N5").verdict == verdict
+    close = tuple(replace(one, accuracy=Rate(61, 100)) if one.victim == "b" else one for one in rows)
+    replace(made, tried=close).write(tmp_path / "sentences" / "compare" / "plain")
+    assert row(tmp_path, "N5").verdict == "fails", "c is more accurate than a beyond the interval"
+    replace(made, tried=close, pairs=tuple(pairs[:1])).write(tmp_path / "sentences" / "compare" / "plain")
+    assert row(tmp_path, "N5").verdict == "does not show", "which of a and b is less accurate is not known"
+    assert "b is right more often than a by +1.0 points" in row(tmp_path, "N5").why
     barren = tuple(replace(one, distance=NOTHING) if one.victim == "c" else one for one in rows)
     replace(made, tried=barren).write(tmp_path / "sentences" / "compare" / "plain")
     assert row(tmp_path, "N5").verdict == "fails", "a victim of which nothing was found has its accuracy all the same"
@@ -320,13 +326,20 @@ def test_defences_by_their_names_without_settings(tmp_path):
         around=around,
     )  # fmt: skip
     trial.write(tmp_path / "defences")
-    assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F4", "F5")] == ["holds"] * 4
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F5")] == ["holds"] * 3
+    assert row(tmp_path, "F4").verdict == "not done", "the half is of MNLI"
+    many = [replace(one, premade=Rate(500, 1000)) if one.name == "twin" else one for one in rows]
+    replace(trial, data="mnli", rows=tuple(many)).write(tmp_path / "defences-mnli")
+    assert row(tmp_path, "F4").verdict == "holds"
+    assert "of mnli a twin is right on 50.0% (500/1000, 46.9-53.1); of mr on 50.0% (50/100" in row(tmp_path, "F4").ours
     turned = [defended("none", 60, 60), defended("twin", 90, 50), defended("fact", 20, 5), defended("five", 50, 9)]
     replace(trial, rows=tuple(turned), around=around[::-1]).write(tmp_path / "defences")
-    assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F4")] == ["fails"] * 3
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3")] == ["fails"] * 2
+    replace(trial, data="mnli", rows=tuple(turned)).write(tmp_path / "defences-mnli")
+    assert row(tmp_path, "F4").verdict == "fails"
     assert "fact -70.0 points" in row(tmp_path, "F2").why
     assert "fact -55.0 points" in row(tmp_path, "F3").why
-    assert "mr 90.0% (90/100" in row(tmp_path, "F4").why
+    (tmp_path / "defences-mnli" / "defences.json").unlink()
     assert row(tmp_path, "F1").verdict == "not done"
 
 

@@ -132,18 +132,19 @@ def _format_median(row: DefenceRow) -> str:
 
 
 def _read_twin(root: Path) -> Reading:
-    """Claim F4: a retuned twin is right on about half of the examples generated against the plain model."""
-    twin = _find_row(need(DefencesRecord.read, root / _REVIEWS), "twin").premade
-    found = _find_records(root, (_REVIEWS, *_PAIRS))
+    """Claim F4: a retuned twin is right on about half of the examples of MNLI generated against the plain model."""
+    pairs = need(DefencesRecord.read, root / _PAIRS[0])
+    twin = _find_row(pairs, "twin").premade
     low, high = twin.interval
-    ours = f"a twin is right on {short(twin)} of them"
-    rates = [f"{one.data} {short(_find_row(one, 'twin').premade)}" for one in found]
-    why = f"By data, a twin is right on {'; '.join(rates)}; the paper's two sets lie as far apart, .501 and .827."
+    others = [one for name in (*_PAIRS[1:], _REVIEWS) if (one := DefencesRecord.read(root / name)) is not None]
+    beside = [f"of {one.data} on {short(_find_row(one, 'twin').premade)}" for one in others]
+    ours = "; ".join((f"of {pairs.data} a twin is right on {short(twin)}", *beside))
+    why = "The half is MNLI's, .501, and judged by MNLI; the paper's IMDB has .827."
     if not twin.total:
         return Reading(ours=ours, verdict="does not show", why=why)
     near = 0.35 <= twin.value <= 0.65
     if near:
-        return Reading(ours=ours, verdict="holds" if low >= 0.35 and high <= 0.65 else "leans")
+        return Reading(ours=ours, verdict="holds" if low >= 0.35 and high <= 0.65 else "leans", why=why)
     return Reading(ours=ours, verdict="does not show" if low <= 0.65 and high >= 0.35 else "fails", why=why)
 
 
@@ -271,9 +272,9 @@ FIREBERT = Paper(
         ),
         Claim(
             id="F4",
-            claim="samples made against one model fool a retuned twin in about half of the cases",
-            theirs="a twin is right on .501 of MNLI's, .827 of IMDB's",
-            steps=(_REVIEWS,),
+            claim="of samples of MNLI made against one model a retuned twin is right on about half",
+            theirs="a twin is right on .501 of MNLI's (Table 1), beside .827 of IMDB's",
+            steps=(*_PAIRS, _REVIEWS),
             read=_read_twin,
             fails="a twin is right on fewer than 35% or more than 65%, beyond the interval",
         ),

@@ -118,11 +118,16 @@ def _read_distances(root: Path) -> Reading:
 
 
 def _judge_pairs(pairs: Sequence[VictimPair], accuracy: Mapping[str, Rate]) -> tuple[list[str], list[str]]:
-    """Return for every two victims how often the second needs the larger change, and the verdict on their order."""
+    """Return for every two victims how often the second needs the larger change, and the verdict on their order.
+
+    Where the interval of their accuracies' difference holds 0, which of the two is less accurate is not known, and the
+    pair shows nothing.
+    """
     figures, verdicts = [], []
     for pair in pairs:
-        better = accuracy[pair.two].value > accuracy[pair.one].value
-        verdicts.append(above(pair.larger, HALF) if better else above(HALF, pair.larger))
+        order = above(accuracy[pair.two], accuracy[pair.one])
+        larger = above(pair.larger, HALF) if order == "holds" else above(HALF, pair.larger)
+        verdicts.append(larger if order in ("holds", "fails") else "does not show")
         figures.append(f"{pair.two} needs the larger change than {pair.one} in {short(pair.larger)}")
     return figures, verdicts
 
@@ -201,15 +206,20 @@ def _read_sentences(root: Path) -> Reading:
 
 
 def _explain_accuracies(record: NaturalTextRecord, name: str) -> Iterator[str]:
-    """Yield a sentence with the accuracy gap of each pair whose less accurate classifier needs the larger change."""
+    """Yield a sentence with the accuracy gap of each pair that does not follow the claim, or cannot be ordered."""
     accuracy = {tried.victim: tried.accuracy for tried in record.tried}
-    turned = [pair for pair in record.pairs if _judge_pairs([pair], accuracy)[1] == ["fails"]]
-    for pair in turned:
+    for pair in record.pairs:
         more, less = sorted((pair.one, pair.two), key=lambda one: -accuracy[one].value)
-        yield (
-            f"With the {name} ARAE {less} needs the larger change than {more}, which is right more often by "
-            f"{gap_text(accuracy[more], accuracy[less])}."
-        )
+        gap = gap_text(accuracy[more], accuracy[less])
+        if above(accuracy[more], accuracy[less]) != "holds":
+            yield (
+                f"With the {name} ARAE {more} is right more often than {less} by {gap}, so which is less accurate is "
+                "not known, and this pair decides nothing."
+            )
+        elif _judge_pairs([pair], accuracy)[1] == ["fails"]:
+            yield (
+                f"With the {name} ARAE {less} needs the larger change than {more}, which is right more often by {gap}."
+            )
 
 
 def _explain_starts(root: Path) -> str:
