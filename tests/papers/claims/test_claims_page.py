@@ -89,7 +89,8 @@ def test_the_page_says_which_verdicts_differ_from_the_run_before():
     last = {cells[1]: cells[-3] for cells in rows}
     before = json.loads((KEPT.parent / "claims-full-images.json").read_text(encoding="utf-8"))["before"]
     now = last | before  # as that call had it: N1 to N4 were run once more since
-    others = {name: said for name, said in call["earlier"].items() if now[name] != said}
+    ruled = {"N5"}  # its rule has changed since: it "fails" by the old one in both runs
+    others = {name: said for name, said in call["earlier"].items() if now[name] != said and name not in ruled}
     assert len(call["earlier"].keys() - {"N2", "N8"}) == 26  # N2 was of the call before, N8 wants people
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "The 26 rows of that call" in page
