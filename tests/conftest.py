@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,11 @@ def real_asset(request: pytest.FixtureRequest):
     return ensure
 
 
+_Cached = type(cache(len))
+_CACHE = os.environ.get("MALAPROP_CACHE")  # of this machine; a fixture of a module or a session may set one of its own
+_OPENED: set[str] = set()  # not empty while a test marked `assets` may have left real ones in the process
+
+
 @pytest.fixture(autouse=True)
 def no_judge(request: pytest.FixtureRequest, monkeypatch):
     """Attacks as papers have them go without the judge of meaning, wherever its assets are cached: it is slow."""
@@ -66,9 +72,18 @@ def no_judge(request: pytest.FixtureRequest, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_outside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> None:
-    """Tests that are not marked `assets` see an empty cache and fetch nothing, whatever this machine has fetched."""
-    if not request.node.get_closest_marker("assets"):
-        monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path_factory.getbasetemp() / "no-assets"))
+    """Tests that are not marked `assets` see an empty cache and fetch nothing, whatever this machine has fetched.
+
+    What a marked test before it has opened is forgotten too, so that no test passes by the order in which they run.
+    """
+    if request.node.get_closest_marker("assets"):
+        _OPENED.add("assets")
+    else:
+        if _OPENED:
+            _OPENED.clear()
+            forget_assets(opened=True)
+        if os.environ.get("MALAPROP_CACHE") == _CACHE:
+            monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path_factory.getbasetemp() / "no-assets"))
         monkeypatch.setenv("MALAPROP_OFFLINE", "1")
 
 
@@ -103,6 +118,9 @@ class _WordNet:
 
     def irregular(self, lemma: str, pos: str) -> tuple[str, ...]:
         return ("best", "better") if (lemma, pos) == ("good", "a") else ()
+
+    def frequency(self, word: str) -> dict[str, int]:
+        return dict.fromkeys(self.parts(word.lower()), 1)
 
     def marks(self, word: str) -> int:
         return sum(1 << "nvar".index(part) for part in self.parts(word.lower()))
@@ -203,6 +221,8 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
 
     forget_assets()
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
+    monkeypatch.setattr("malaprop.assets.light_tagger.open_wordnet", _WordNet)
+    monkeypatch.setattr("malaprop.assets.tagger.open_tagger", lambda *_: light_tagger.LightTagger())
     monkeypatch.setattr("malaprop.assets.relations.open_relations", _Relations)
     monkeypatch.setattr("malaprop.assets.polarity.open_polarity", _Polarity)
     monkeypatch.setattr("malaprop.assets.senses.open_senses", _Senses)
@@ -217,12 +237,12 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
     forget_assets()
 
 
-def forget_assets() -> None:
-    """Empties what functions outside `assets` keep, made of assets as it may be."""
+def forget_assets(*, opened: bool = False) -> None:
+    """Empties what functions outside `assets` keep, made of assets as it may be; with `opened` the assets too."""
     loaded = [module for name, module in sys.modules.items() if name.startswith("malaprop.")]
     for module in loaded:
         for one in vars(module).values():
-            if hasattr(one, "cache_clear") and not one.__module__.startswith("malaprop.assets"):
+            if isinstance(one, _Cached) and (opened or not one.__module__.startswith("malaprop.assets")):
                 one.cache_clear()
 
 

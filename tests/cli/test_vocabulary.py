@@ -57,7 +57,7 @@ def shown(command) -> dict[str, str]:
 
 
 @pytest.fixture
-def type_in(tmp_path, monkeypatch, capsys):
+def type_in(tmp_path, tiny_assets, monkeypatch, capsys):
     (tmp_path / "vocabularytoy.py").write_text(MODEL)
     (tmp_path / "texts.csv").write_text("review,stars\n" + "a good film,1\na bad film,0\n" * 5)
     monkeypatch.chdir(tmp_path)

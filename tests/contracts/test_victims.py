@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,9 @@ KINDS: dict[str, Any] = {
 
 
 @pytest.fixture(params=MADE)
-def made(request, tmp_path, tiny_assets):
+def made(request, tmp_path, tiny_assets, monkeypatch):
+    model = SimpleNamespace(fill=toy.fill, tokenizer=SimpleNamespace(mask_token="[MASK]"))
+    monkeypatch.setattr("malaprop.features.defending.purify._masked_lm", lambda *_: model)
     return MADE[request.param](tmp_path)
 
 
