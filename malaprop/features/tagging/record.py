@@ -36,6 +36,8 @@ class TaggingRun:
     data: str
     sentences: int
     success: Rate
+    validity: str = "paper"
+    kept: Rate | None = None  # successes that keep the meaning in the eyes of the judge, of the attacked sentences
     skipped: int
     errors: int
     clean: EntityF1 | None = None
@@ -77,13 +79,15 @@ class TaggingRecord(Record):
 
 
 _NAMES = (
-    "Victim", "Attack", "Goal", "Entity words", "Data", "Attack success", "Skipped", "Errors", "F1 clean",
-    "F1 under attack", "Lost", "Words changed, mean", "Asked, mean",
+    "Victim", "Attack", "Validity", "Goal", "Entity words", "Data", "Attack success", "Meaning kept", "Skipped",
+    "Errors", "F1 clean", "F1 under attack", "Lost", "Words changed, mean", "Asked, mean",
 )  # fmt: skip
 _NOTE = (
     "Attack success: of the sentences that were attacked, those in which the goal was reached and a fresh query of the "
     "sentence alone confirmed it. Entity F1 counts an entity as right if span and class are exact, over all sentences; "
-    "of a failed attack the strongest attempt counts. Intervals are of 95%, over redrawn sentences; the loss is paired."
+    "of a failed attack the strongest attempt counts, of a valid one the strongest that the judge lets pass. "
+    "Meaning kept: successes that the judge of meaning lets pass. Intervals are of 95%, over redrawn sentences; the "
+    "loss is paired."
 )
 
 
@@ -107,8 +111,8 @@ def section(studies: Sequence[TaggingRecord]) -> Markup:
 
 def _row(run: TaggingRun) -> tuple[str, ...]:
     return (
-        run.victim, run.attack, run.goal, run.entities, run.data, str(run.success), f"{run.skipped:,}",
-        f"{run.errors:,}", *map(text_of, (run.clean, run.attacked, run.lost)),
+        run.victim, run.attack, run.validity, run.goal, run.entities, run.data, str(run.success), text_of(run.kept),
+        f"{run.skipped:,}", f"{run.errors:,}", *map(text_of, (run.clean, run.attacked, run.lost)),
         number(run.changed_words, ",.2f"), number(run.asked),
     )  # fmt: skip
 
@@ -171,18 +175,25 @@ def headline(studies: Sequence[TaggingRecord]) -> Markup | None:
 
 def terminal(study: TaggingRecord) -> str:
     """Return a table with a row for each run, and one with a row for each class."""
-    names = ("attack", "goal", "success", "skipped", "errors", "F1 clean", "under attack", "lost", "asked")
+    names = ("attack", "success", "kept", "skipped", "errors", "F1 clean", "attacked", "lost", "asked")
     rows = [
         (
-            run.attack, run.goal, str(run.success), f"{run.skipped}", f"{run.errors}",
-            *map(text_of, (run.clean, run.attacked, run.lost)), number(run.asked),
+            run.attack, _brief(run.success), _brief(run.kept), f"{run.skipped}", f"{run.errors}",
+            *(number(None if one is None else one.value, ".1f") for one in (run.clean, run.attacked)),
+            text_of(run.lost),
+            number(run.asked),
         )
         for run in study.runs
     ]  # fmt: skip
     classes = [row[1:] for run in study.runs for row in _class_rows(run)]
     heads = ("attack", "class", "entities", "F1 clean", "under attack")
-    victims = ", ".join(dict.fromkeys(run.victim for run in study.runs))
-    return "\n\n".join((lines_of(f"Tagging by {victims}", names, rows), lines_of("By class", heads, classes)))
+    whole = [f"{run.victim}, goal {run.goal}, validity {run.validity}" for run in study.runs]
+    title = f"Tagging by {'; '.join(dict.fromkeys(whole))}"
+    return "\n\n".join((lines_of(title, names, rows), lines_of("By class", heads, classes)))
+
+
+def _brief(rate: Rate | None) -> str:
+    return text_of(rate and f"{rate.hits}/{rate.total}")
 
 
 SECTION = Section(rank=50, title=TITLE, body=section, terminal=terminal, headline=headline)

@@ -30,7 +30,7 @@ from malaprop.frame.records.run import Run, is_tagging
 from malaprop.frame.records.store import find_runs, read_outcomes
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.local import catch_example_errors, outcome
-from malaprop.frame.runs.services import shared
+from malaprop.frame.runs.services import shared_on
 
 SHARD = 1024  # sentences that share one table of words
 _PLAIN = "plain tags"  # the service that tags a sentence alone
@@ -68,19 +68,29 @@ class TagAttacker:
 
 
 def run(
-    attacker: TagAttacker, tagger: Mapped, examples: Iterable[Example], *, seed: int = 0, width: int = 64
+    attacker: TagAttacker,
+    tagger: Mapped,
+    examples: Iterable[Example],
+    *,
+    seed: int = 0,
+    width: int = 64,
+    device: str = "cpu",
 ) -> Iterator[Outcome]:
-    """Yield the outcomes in the order in which the attacks end; they are the same at any width."""
+    """Yield the outcomes in the order in which the attacks end; they are the same at any width.
+
+    `device` is where the judge of meaning and the encoders compute.
+    """
     if width < 1 or seed < 0:
         raise SettingError(f"width must be 1 or more and seed 0 or more, got {width} and {seed}")
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
-        yield from _shard(attacker, TaggerVictim(tagger), shard, seed, width)
+        victim = TaggerVictim(tagger)
+        yield from _shard(attacker, victim, services(victim, device), shard, seed, width)
 
 
-def services(victim: TaggerVictim) -> dict[str, Service]:
+def services(victim: TaggerVictim, device: str = "cpu") -> dict[str, Service]:
     """Return the services of an attack on a tagger; it offers scores, and no gradients or attention."""
-    made = dict(shared())
+    made: dict[str, Service] = shared_on(device)
     made["victim"] = Scoring(cast(Victim, victim))  # which reads `classes`, `begin` and `finish` alone
     made["verify"] = ConfirmingService(victim)
     made[_PLAIN] = FunctionService(
@@ -90,9 +100,9 @@ def services(victim: TaggerVictim) -> dict[str, Service]:
 
 
 def _shard(
-    attacker: TagAttacker, victim: TaggerVictim, shard: list[Example], seed: int, width: int
+    attacker: TagAttacker, victim: TaggerVictim, known: dict[str, Service], shard: list[Example], seed: int, width: int
 ) -> Iterator[Outcome]:
-    table, known = Words(), services(victim)
+    table = Words()
     began: dict[int, float] = {}
 
     def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
@@ -153,10 +163,12 @@ def summarize_run(described: Run, outcomes: Sequence[Outcome]) -> TaggingRun:
         attack=described.recipe,
         goal=str(described.parts.get("goal", "")),
         entities=str(described.parts.get("entities", "")),
+        validity=str(described.parts.get("validity", "paper")),
         victim=described.victim,
         data=described.data,
         sentences=len(asked),
         success=Rate(len(won), len(tried)),
+        kept=Rate(sum(one.broken for one in won), len(tried)) if any(one.meaning is not None for one in won) else None,
         skipped=sum(one.status == "skipped" for one in outcomes),
         errors=sum(one.status == "error" for one in outcomes),
         clean=f1_with_interval(before, seed) if some else None,
@@ -174,8 +186,13 @@ def _tags(side: Side, name: str) -> list[str]:
 
 
 def _after(one: Outcome) -> list[str]:
-    """Return the predicted tags under attack: of the adversarial sentence, or of the strongest attempt."""
+    """Return the predicted tags under attack: of the adversarial sentence, or of the strongest attempt.
+
+    An attempt that the judge of meaning refuses is none.
+    """
+    refused = one.status == "failed" and one.meaning is not None
     side = one.adversarial if one.adversarial and one.adversarial.fields.get("predicted") else one.original
+    side = one.original if refused else side
     return _tags(side, "predicted")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.frame.study.attack_tasks import Conditions, validity_option
 from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
@@ -59,6 +60,9 @@ class TagAttack:
     map: str | None = opt(
         None, "Classes of the tagger in the data's terms: PERSON=PER,GPE=LOC,..., others become O; or conll."
     )
+    validity: str = validity_option()
+    judge: str = opt("", "Another judge of meaning than the packaged one, as malaprop judge takes it.")
+    language: str = opt("auto", "The language of the sentences, such as de, or several; auto: as each seems to be.")
     budget: int | None = opt(None, min=1)
     n: int = opt(100, min=0, words={"all": 0})
     seed: int = opt(0, min=0)
@@ -73,6 +77,11 @@ class TagAttack:
 
         return TagGoal(kind=self.goal, share=self.share)
 
+    @property
+    def conditions(self) -> Conditions:
+        """What keeps the meaning of sentences, as it does for texts."""
+        return Conditions(validity=self.validity, judge=self.judge, language=self.language)
+
     def check(self) -> None:
         from malaprop.core.catalogue import unknown
         from malaprop.features.tagging.presets import make
@@ -83,13 +92,21 @@ class TagAttack:
             raise SettingError("taggers compute in fp32; leave out --precision")
         if self.entities not in ENTITIES:
             raise unknown("treatment of entities", self.entities, ENTITIES)
+        if self.entities != "keep" and self.validity != "paper":
+            raise SettingError(
+                f"--entities {self.entities} names others than the sentence does, which the judge of meaning refuses; "
+                "take --validity paper"
+            )
         if not self.attacks:
             raise SettingError("--attack names no recipe")
         assert self.aim
         parse_map(self.map)
         for name in self.attacks:
-            check_attack(make(name, self.settings, self.budget))
+            made = make(name, self.settings, self.budget)
+            check_attack(made)
+            self.conditions.check(self.where, made)
         self.read()  # an error in the data should not wait for a model to load
+        self.conditions.fetch_judge()
 
     def read(self) -> Dataset:
         """Read the whole file."""
@@ -114,8 +131,21 @@ class TagAttack:
             yield Task(
                 name=name, work=partial(self.search, name), at=self.place(name),
                 output=RunFolder(error="malaprop.features.tagging.run:error_sentence", checks=True),
-                items=self.choose, vital=True, victims={"victim": self.victim}, holds=("victim",),
+                items=self.choose, reads=partial(self.find_reader, name), vital=True,
+                victims={"victim": self.victim}, holds=("victim",),
             )  # fmt: skip
+
+    def find_reader(self, name: str, inputs: Inputs) -> Inputs:
+        """Return the languages of the sentences, what the attack lacks in them, and whether the judge can read them."""
+        from malaprop.features.tagging.presets import make
+        from malaprop.frame.runs.cautions import describe_languages, find_languages
+
+        chosen = self.choose(inputs)
+        plain = tuple(replace(one, fields={"tokens": one.fields["tokens"]}) for one in chosen)
+        texts = replace(chosen, examples=plain, fields=("tokens",))
+        languages, reader = find_languages(self.language, texts), self.conditions.find_reader(texts)
+        lines = describe_languages(make(name, self.settings, self.budget), languages)
+        return {**reader, "languages": tuple(languages), "notes": tuple(filter(None, (*lines, reader["off"])))}
 
     def search(self, name: str, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Attack the sentences and yield the content of a run folder; raise if every sentence ended in an error."""
@@ -129,30 +159,33 @@ class TagAttack:
         spec = inputs["victim"]
         opened = worker.keep(f"tagger {spec}", lambda: load(spec, device=worker.device))
         tagger = in_terms_of(opened, parse_map(self.map), classes_of(tags for _, tags in whole))
+        attack = make(name, self.settings, self.budget).but(languages=inputs["languages"])
         attacker = TagAttacker(
-            attack=make(name, self.settings, self.budget), goal=self.aim, entities=self.entities,
+            attack=self.conditions.keep_meaning(attack, inputs), goal=self.aim, entities=self.entities,
             lexicon=read_lexicon((tokens, tags) for tokens, tags in whole) if self.entities == "same-class" else {},
         )  # fmt: skip
-        yield self.describe(name, tagger, share)
+        yield self.describe(name, tagger, share, inputs["notes"])
         errors: list[str] = []
-        for outcome in run(attacker, tagger, share.items, seed=self.seed, width=self.width):
+        for outcome in run(attacker, tagger, share.items, seed=self.seed, width=self.width, device=worker.device):
             if outcome.status == "error":
                 errors.append(outcome.reason or "")
             yield outcome
         if errors and len(errors) == len(share.whole):
             raise VictimError(f"all {len(errors)} sentences ended in an error: {errors[0]}")
 
-    def describe(self, name: str, tagger: Mapped, share: Share) -> Any:
+    def describe(self, name: str, tagger: Mapped, share: Share, notes: tuple[str, ...]) -> Any:
         """Return the description of a run, as it is written beside the outcomes."""
         from malaprop.frame.records.run import TAGGING, Run
 
         data = share.whole
         parts = {"task": TAGGING, "goal": self.goal, "share": self.share, "entities": self.entities}
+        parts |= {"validity": self.validity}
+        parts |= {"judge": self.judge} if self.judge else {}
         parts |= {"set": dict(self.settings)} if self.settings else {}
         parts |= {"map": self.map} if self.map else {}
         return Run(
             recipe=name, victim=tagger.name, data=data.name, split=data.part, n=len(data), drawn_from=data.drawn_from,
-            seed=self.seed, budget=self.budget, width=self.width, parts=parts,
+            seed=self.seed, budget=self.budget, width=self.width, parts=parts, notes=notes,
             fingerprints={"victim": tagger.fingerprint, "data": data.fingerprint},
         )  # fmt: skip
 
@@ -177,7 +210,8 @@ class TagAttack:
 
 def _summarize(run: TaggingRun) -> dict[str, Any]:
     plain = {name: getattr(run, name) for name in ("attack", "goal", "entities", "victim", "data", "sentences")}
-    plain |= {name: getattr(run, name) for name in ("skipped", "errors", "changed_words", "asked")}
+    plain |= {name: getattr(run, name) for name in ("validity", "skipped", "errors", "changed_words", "asked")}
+    plain |= {"kept": None if run.kept is None else run.kept.to_dict()}
     scores = {
         name: None if found is None else {"value": found.value, "low": found.low, "high": found.high}
         for name, found in (("clean", run.clean), ("attacked", run.attacked), ("lost", run.lost))

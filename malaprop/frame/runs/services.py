@@ -158,17 +158,24 @@ def _sketching(name: str, device: str) -> Service:
     return FunctionService(lambda texts: _encoder(name, device).sketch(texts), size=len)
 
 
+def shared_on(device: str) -> Services:
+    """Return the services that do not depend on the victim, with the models among them on this device."""
+    made = Services(shared())
+    if device.startswith("cuda"):
+        made.device = device
+        made[MASKED_LM] = _filling("", device)
+        made[JUDGE] = _judging("", device)
+        made[TOKENS] = _encoding_tokens(device)
+        for name in ENCODERS:
+            made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, device)
+    return made
+
+
 def services(victim: Victim) -> dict[str, Service]:
     """Return all services for attacks on one victim; gradients, attention and the like only if it offers them."""
     scoring, parts = Scoring(victim), victim.parts
-    made = Services({**shared(), "victim": scoring, "verify": UncachedScoring(victim)})
-    if victim.device.startswith("cuda"):
-        made.device = victim.device
-        made[MASKED_LM] = _filling("", victim.device)
-        made[JUDGE] = _judging("", victim.device)
-        made[TOKENS] = _encoding_tokens(victim.device)
-        for name in ENCODERS:
-            made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, victim.device)
+    made = shared_on(victim.device)
+    made |= {"victim": scoring, "verify": UncachedScoring(victim)}
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:
         made["gradient"] = GradientService(gradients, scoring)
     if (attention := parts.get(Capability.ATTENTION)) is not None:

@@ -10,19 +10,28 @@ from pathlib import Path
 import pytest
 from killed import until_done
 
+from malaprop.attacks.candidates.chars import CharEdits
 from malaprop.cli.main import main
+from malaprop.core.judgement import JUDGE
 from malaprop.core.text import Text, Words
+from malaprop.engine.service import FunctionService
+from malaprop.features.tagging.data import read_sentences
 from malaprop.features.tagging.entities import count_entities
 from malaprop.features.tagging.presets import PRESETS
 from malaprop.features.tagging.record import TaggingRecord
 from malaprop.features.tagging.rules import ENTITIES, token_of_slots
+from malaprop.features.tagging.run import TagAttacker, run
+from malaprop.features.tagging.taggers import FunctionTagger, in_terms_of
 from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.runs import services
+from malaprop.frame.runs.make_attack import recipe
 from malaprop.frame.study import study as studies
 from malaprop.frame.study.commands import find_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
-from tests.features.tagging.small_taggers import ROWS, tag, write
+from tests.features.tagging.small_taggers import ROWS, scores, tag, write
 
 MODEL = """
 from tests.features.tagging.small_taggers import scores, tag
@@ -34,6 +43,8 @@ def short(sentences):
     return [["O"] for _ in sentences]
 def other(sentences):
     return [["B-DATE"] * len(tokens) for tokens in sentences]
+def place(sentences):
+    return [["I-LOC" if token == "Paris" else "O" for token in tokens] for tokens in sentences]
 def fails(sentences):
     raise RuntimeError("asleep")
 """
@@ -120,13 +131,48 @@ def test_killed_within_any_write_it_comes_to_the_same(monkeypatch):
     assert untimed(TaggingRecord.read(Path("torn"))) == untimed(whole.record)
 
 
-def test_insertions_and_merges_never_move_a_tag():
-    """Random edits of the candidate kinds that add spaces or leave words out are dropped before the victim is asked."""
-    attack("run", attacks=("textbugger",), settings={"similarity": None})
-    for one in read_outcomes(Path("run")):
-        assert one.status != "error"
-        if one.adversarial is not None:
-            assert len(one.adversarial.fields["tokens"].split(" ")) == len(one.original.fields["tags"].split(" "))
+def test_edits_that_would_move_a_tag_are_dropped():
+    """Spaces inside words, and words that become empty."""
+    spaces = replace(recipe("deepwordbug"), candidates=CharEdits(kinds=("space", "drop"), each=9), fallback=None)
+    tagger = in_terms_of(FunctionTagger(call=scores, name="own"), None, ("LOC", "PER"))
+    found = list(run(TagAttacker(attack=spaces, lexicon={}), tagger, read_sentences("names.conll")))
+    assert {one.status for one in found} == {"success", "skipped"}
+    for one in found:
+        side = one.adversarial or one.original
+        assert len(side.fields["tokens"].split(" ")) == len(one.original.fields["tags"].split(" "))
+
+
+@pytest.fixture
+def judge(monkeypatch):
+    """A judge of meaning that refuses another word for "travelled", and can read no misspelt word."""
+
+    def allow(asked):
+        return [float("travelled" in one.changed.split()) for one in asked]
+
+    monkeypatch.setattr("malaprop.assets.measures.why_no_judge", lambda *_, **__: "")
+    monkeypatch.setattr("malaprop.attacks.judge._reads_as", lambda *_: False)
+    monkeypatch.setitem(services.shared(), JUDGE, FunctionService(allow))
+
+
+def test_a_valid_attack_stops_at_what_the_judge_refuses(judge):
+    paper, valid = (attack(name, goal="missed", validity=name).record.runs[0] for name in ("paper", "valid"))
+    assert (paper.success.hits, paper.kept.hits, paper.attacked.value) == (9, 0, 0)
+    assert (valid.success.hits, valid.validity) == (0, "valid")
+    assert valid.attacked.value == pytest.approx(200 * 9 / 27, abs=1e-3)  # the place is lost, the person is not
+    half = attack("half", goal="missed", validity="valid", share=0.5).record.runs[0]
+    assert half.success.hits == half.kept.hits == 9
+    for one in (one for folder in ("valid", "half") for one in read_outcomes(Path(folder)) if one.adversarial):
+        assert "travelled" in one.adversarial.fields["tokens"].split()
+
+
+def test_sentences_that_the_judge_cannot_read_are_attacked_as_published(judge):
+    text = "Das O\nist O\nnicht O\ndie O\nStadt O\nParis I-LOC\n, O\nsondern O\nein O\nDorf O\n. O\n"
+    Path("german.conll").write_text(text)
+    attack("run", data="german.conll", validity="valid", victim="own_tagger:place",
+           settings={"stop_words": True})  # fmt: skip
+    (line,) = Run.read(Path("run")).notes[1:]
+    assert "read English, so they are off" in line
+    assert Run.read(Path("run")).notes[0].startswith("language: German")
 
 
 def test_slots_know_their_tokens():
@@ -187,6 +233,7 @@ def test_bad_data_is_said_in_one_line(case, type_in):
     ("words", "message"),
     [
         (("--goal", "broken"), "--goal takes any, missed"),
+        (("--validity", "valid", "--entities", "same-class"), "which the judge of meaning refuses"),
         (("--entities", "free"), "no treatment of entities is called 'free'"),
         (("--map", "PER"), "--map takes CLASS=CLASS"),
         (("--attack", "hotflip-word"), "needs gradients"),
@@ -196,7 +243,7 @@ def test_bad_data_is_said_in_one_line(case, type_in):
 )
 def test_bad_settings_are_said_in_one_line(words, message, type_in):
     given = {"--victim": "own_tagger:tag", "--data": "names.conll", "--attack": "deepwordbug"}
-    given |= dict([words])
+    given |= dict(zip(words[::2], words[1::2], strict=True))
     told = type_in(*(word for pair in given.items() for word in pair), code=2)
     assert message in told
 
