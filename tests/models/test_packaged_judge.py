@@ -11,6 +11,7 @@ from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.judgement import CHANGED, KEPT, Judgement, verdict
 from malaprop.models.encoders import differences
 from malaprop.models.encoders.differences import NAMES, Relation, describe, find_changes, find_words, pair_sentences
+from malaprop.models.encoders.entailment import Entailment
 from malaprop.models.encoders.judge import Head, PackagedJudge, Referred, _packaged_head, open_judge
 from malaprop.models.tokens.batches import Bounds
 
@@ -79,6 +80,28 @@ def test_long_texts_are_read_by_the_sentences_that_changed():
     assert not pair[1]
 
 
+def deberta(**settings):
+    """A tiny encoder of the judge's kind; distances from 4 on share their vectors."""
+    torch.manual_seed(0)
+    config = transformers.DebertaV2Config(
+        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=8,
+        type_vocab_size=0, norm_rel_ebd="layer_norm", pos_att_type=["p2c", "c2p"], position_biased_input=False,
+        position_buckets=8, relative_attention=True, share_att_key=True, max_position_embeddings=32,
+        initializer_range=0.5, **settings,
+    )  # fmt: skip
+    return transformers.DebertaV2Model(config).eval()
+
+
+@pytest.mark.parametrize("many", [1, 3, 30])
+@torch.inference_mode()
+def test_the_encoder_computes_what_the_library_computes(many):
+    model = deberta()
+    ids = torch.randint(1, len(WORDS), (3, many))
+    ids[1, many // 2 + 1 :] = 0
+    wanted = model(input_ids=ids, attention_mask=(ids != 0).long()).last_hidden_state[:, 0]
+    torch.testing.assert_close(Entailment.of(model).first(ids), wanted, atol=1e-5, rtol=1e-4)
+
+
 @pytest.fixture
 def judge(tmp_path):
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -89,11 +112,7 @@ def judge(tmp_path):
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
     own.save(str(tmp_path / "tokenizer.json"))
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
-    )
-    transformers.BertModel(config).save_pretrained(tmp_path)
+    deberta().save_pretrained(tmp_path)
     return PackagedJudge(tmp_path, Head(write_head(tmp_path / "head.npz", 8)), bounds=Bounds(rows=3, waste=1.0))
 
 

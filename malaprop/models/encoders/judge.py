@@ -24,6 +24,7 @@ from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.judgement import Judgement
 from malaprop.core.score import Floats
 from malaprop.models.encoders.differences import NAMES, describe, pair_sentences
+from malaprop.models.encoders.entailment import Entailment
 from malaprop.models.folder import quietly
 from malaprop.models.tokens.batches import Bounds, batches
 
@@ -80,7 +81,7 @@ class PackagedJudge:
             model: Any = AutoModel.from_pretrained(
                 folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True
             )
-        self.model = model.eval().to(self.device)
+        self.encoder = Entailment.of(model.eval().to(self.device))
 
     def kept(self, judgements: Sequence[Judgement]) -> list[float]:
         """Return for each pair the chance that meaning and label are kept; equal texts have 1."""
@@ -99,7 +100,7 @@ class PackagedJudge:
     def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Return the encoder's vector of each pair [pair, dim], read in the order given."""
         rows = [one.ids for one in self.tokenizer.encode_batch(list(pairs))]
-        out = np.empty((len(rows), int(self.model.config.hidden_size)), np.float32)
+        out = np.empty((len(rows), self.encoder.dim), np.float32)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         for part in batches(lengths, self.bounds):
             out[part] = self._vectors([rows[i] for i in part.tolist()]).cpu().numpy()
@@ -109,9 +110,7 @@ class PackagedJudge:
         ids = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.long)
         for at, row in enumerate(rows):
             ids[at, : len(row)] = torch.tensor(row)
-        ids = ids.to(self.device)  # padding has the number 0, which no text has
-        states: Tensor = self.model(input_ids=ids, attention_mask=(ids != 0).long()).last_hidden_state
-        return states[:, 0].float()
+        return self.encoder.first(ids.to(self.device))  # padding has the number 0, which no text has
 
 
 class Referred:
