@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,7 +74,7 @@ class FunctionTagger:
         return [self._read(tokens, answer) for tokens, answer in zip(sentences, answers, strict=True)]
 
     def _read(self, tokens: Tokens, answer: Any) -> list[Mapping[str, float]]:
-        rows = list(answer)
+        rows = list(answer) if isinstance(answer, Iterable) and not isinstance(answer, str) else [answer]
         if len(rows) != len(tokens):
             raise VictimError(f"{self.name} gave {len(rows)} tags to {len(tokens)} tokens; expected one a token")
         return [self._row(row) for row in rows]
@@ -82,13 +82,20 @@ class FunctionTagger:
     def _row(self, row: Any) -> Mapping[str, float]:
         if isinstance(row, str):
             return {row: 1.0}
-        if isinstance(row, Mapping):
-            return {str(tag): float(score) for tag, score in row.items()}
-        if len(row) != len(self.tags):
+        try:
+            names, scores = zip(*row.items(), strict=True) if isinstance(row, Mapping) else (self.tags, row)
+            numbers = [float(score) for score in scores]
+        except (TypeError, ValueError):
             raise VictimError(
-                f"{self.name} gave {len(row)} scores a token and names {len(self.tags)} tags; set its attribute `tags`"
+                f"{self.name} gave a token {row!r:.60}; expected a tag, or numbers as scores of all tags"
+            ) from None
+        if len(numbers) != len(names):
+            raise VictimError(
+                f"{self.name} gave {len(numbers)} scores a token and names {len(names)} tags; set its attribute `tags`"
             )
-        return dict(zip(self.tags, map(float, row), strict=True))
+        if not np.isfinite(numbers).all():
+            raise VictimError(f"{self.name} gave a token the scores {numbers!r:.60}; expected finite numbers")
+        return dict(zip(map(str, names), numbers, strict=True))
 
     def tag(self, sentences: Sequence[Tokens]) -> list[list[str]]:
         return [[max(row, key=row.__getitem__) for row in rows] for rows in self.ask(sentences)]

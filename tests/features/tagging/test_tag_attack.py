@@ -45,6 +45,14 @@ def other(sentences):
     return [["B-DATE"] * len(tokens) for tokens in sentences]
 def place(sentences):
     return [["I-LOC" if token == "Paris" else "O" for token in tokens] for tokens in sentences]
+def undefined(sentences):
+    return [[{"O": float("nan")} for _ in tokens] for tokens in sentences]
+def numbers(sentences):
+    return [[1 for _ in tokens] for tokens in sentences]
+def rome(sentences):
+    if any("Rome" in tokens for tokens in sentences):
+        raise RuntimeError("not Rome")
+    return scores(sentences)
 def fails(sentences):
     raise RuntimeError("asleep")
 """
@@ -251,12 +259,18 @@ def test_bad_settings_are_said_in_one_line(words, message, type_in):
 @pytest.mark.parametrize(
     ("victim", "message"),
     [("short", "gave 1 tags to"), ("other", "answered the tag 'B-DATE', whose class the data does not have"),
-     ("fails", "asleep")],
+     ("undefined", "expected finite numbers"), ("numbers", "gave a token 1; expected a tag"), ("fails", "asleep")],
 )  # fmt: skip
 def test_a_tagger_whose_answers_do_not_fit(victim, message, type_in):
     words = ("--victim", f"own_tagger:{victim}", "--data", "names.conll", "--attack", "deepwordbug", "--out", "run")
     told = type_in(*words, code=2)
     assert message in told
+
+
+def test_a_sentence_on_which_the_tagger_fails_is_an_error_alone():
+    record = attack("run", victim="own_tagger:rome").record
+    assert (record.runs[0].errors, record.runs[0].success.hits) == (3, 6)
+    assert all("not Rome" in one.reason for one in read_outcomes(Path("run")) if one.status == "error")
 
 
 def test_a_sentence_that_holds_markup_is_escaped(type_in):
