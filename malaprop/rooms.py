@@ -1,7 +1,8 @@
 """The list of rooms, that is packages of a feature or a paper. To remove one, delete its folder and its line here.
 
-`ORDER` is the order in which help, lists and reports show what rooms add; names that it lacks come last, and
-names of removed rooms are ignored.
+`SECTIONS` groups the commands in `malaprop --help`; those that it lacks stand under its last title. `ORDER` is the
+order in which help, lists and reports show what rooms add; names that it lacks come last, and names of removed rooms
+are ignored.
 """
 
 ROOMS = (
@@ -23,6 +24,24 @@ ROOMS = (
     "malaprop.papers.claims",
     "malaprop.cli",
 )
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Start here": ("audit", "attack", "check", "harden", "report"),
+    "Your model and your data": (
+        "profile",
+        "explain",
+        "serve",
+        "train",
+        "tune",
+        "augment",
+        "certify",
+        "detect",
+        "humans",
+        "tag",
+        "translate",
+    ),
+    "Runs and resources": ("run", "status", "list", "fetch", "doctor"),
+    "Research": (),
+}
 ORDER: dict[str, tuple[str, ...]] = {
     "commands": (
         "audit",
@@ -52,6 +71,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "serve",
         "list",
         "fetch",
+        "doctor",
         "humans",
         "rules mine",
         "rules pmi",

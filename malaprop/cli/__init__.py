@@ -9,6 +9,7 @@ ROOM = Room(
         "status": Command(".status:status", "Show what a folder holds and what is left of it."),
         "list": Command(".list_:list_", "List recipes, models, defences, datasets or assets."),
         "fetch": Command(".list_:fetch", "Fetch a resource from outside."),
+        "doctor": Command(".doctor:doctor", "Show what is installed, cached and reachable, for bug reports."),
     },
     groups={
         "study": "Do a paper's experiment as a whole, from training to figures.",

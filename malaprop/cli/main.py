@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from malaprop import __version__
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import LimitReached, MalapropError, SettingError, extra_of, plain
-from malaprop.frame.rooms import Command
+from malaprop.frame.rooms import Command, sections
 from malaprop.frame.study.commands import COMMANDS, ELSEWHERE, GROUPS, plugins
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, from whichever click typer uses
@@ -83,8 +83,18 @@ class Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command's line of help from the table, without loading the command."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.commands.help(name)) for name in self.commands])
+        for title, names in self._sections().items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands.help(name)) for name in names])
+
+    def _sections(self) -> dict[str, list[str]]:
+        """Return the commands by section of the help; subcommands stand together."""
+        if self.commands.words:
+            return {"Commands": [*self.commands]}
+        found = {title: [name for name in names if name in self.commands] for title, names in sections().items()}
+        listed = {name for names in found.values() for name in names}
+        found[[*found][-1]] += [name for name in self.commands if name not in listed]
+        return {title: names for title, names in found.items() if names}
 
 
 def _load(found: Command, name: str) -> Any:

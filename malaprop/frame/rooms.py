@@ -72,6 +72,12 @@ def rooms() -> dict[str, Room]:
     return {name: import_module(name).ROOM for name in import_module(_TABLE).ROOMS}
 
 
+def sections() -> dict[str, tuple[str, ...]]:
+    """Return the commands of each section of the help; what no section names belongs to the last one."""
+    found: dict[str, tuple[str, ...]] = import_module(_TABLE).SECTIONS
+    return found
+
+
 def added(part: Part) -> dict[str, Any]:
     """Return what all rooms add of one kind, by name, in the order that `malaprop.rooms` gives."""
     found = {
