@@ -59,7 +59,7 @@ def real_asset(request: pytest.FixtureRequest):
 
 _Cached = type(cache(len))
 _CACHE = os.environ.get("MALAPROP_CACHE")  # of this machine; a fixture of a module or a session may set one of its own
-_OPENED: set[str] = set()  # not empty while a test marked `assets` may have left real ones in the process
+_LAST = {"marked": False}  # whether the last test was marked `assets`
 
 
 @pytest.fixture(autouse=True)
@@ -74,14 +74,13 @@ def no_judge(request: pytest.FixtureRequest, monkeypatch):
 def no_outside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> None:
     """Tests that are not marked `assets` see an empty cache and fetch nothing, whatever this machine has fetched.
 
-    What a marked test before it has opened is forgotten too, so that no test passes by the order in which they run.
+    What those of the other sort have opened is forgotten too, so that no test passes by the order in which they run.
     """
-    if request.node.get_closest_marker("assets"):
-        _OPENED.add("assets")
-    else:
-        if _OPENED:
-            _OPENED.clear()
-            forget_assets(opened=True)
+    marked = request.node.get_closest_marker("assets") is not None
+    if marked != _LAST["marked"]:
+        forget_assets(opened=True)
+        _LAST["marked"] = marked
+    if not marked:
         if os.environ.get("MALAPROP_CACHE") == _CACHE:
             monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path_factory.getbasetemp() / "no-assets"))
         monkeypatch.setenv("MALAPROP_OFFLINE", "1")

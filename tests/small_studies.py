@@ -199,8 +199,8 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
         "validity": "paper",
     },
     "study defences": lambda root: {
-        "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=4"], "n": 4,
-        "draws": 1, "fresh": 3, "samples": 20, "validity": "paper",
+        "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=2"], "n": 2,
+        "draws": 1, "fresh": 2, "samples": 8, "validity": "paper",
     },
     "transfer": lambda root: {
         "victims": ["toy:predict", model(root)], "recipe": "deepwordbug", "draw": 20, "n": 8,

@@ -25,6 +25,7 @@ def folder(tmp_path, tiny_assets) -> Path:
     given = {
         "victim": "toy:predict", "data": str(rows), "defences": [f"detect:{detector}"],
         "attacks": ["deepwordbug", "typos"], "n": 6, "pictures": 0, "split": "all",
+        "validity": "paper",
     }  # fmt: skip
     conduct(build(find_study("study defences"), {**given, "out": tmp_path / "board", "device": "cpu", "quiet": True}))
     return tmp_path / "board"

@@ -60,6 +60,7 @@ def test_a_folder_that_is_not_there_is_said_at_once(here, typed, monkeypatch):
     def no_net(*_: object) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
+    monkeypatch.delenv("MALAPROP_OFFLINE")  # then the hub is not looked for
     monkeypatch.setattr(socket, "getaddrinfo", no_net)
     monkeypatch.setattr("malaprop.models.victims.options.getproxies", dict)
     with pytest.raises(VictimError, match=f"no such folder: {typed}") as error:

@@ -51,6 +51,7 @@ def test_attack_with_a_prompt_file_and_worked_examples(
     assert "a study with shots = 2, and here it is 4" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("tiny_assets")
 def test_audit_as_it_is_and_behind_a_defence(
     command: Callable[..., int], folder: Path, films: Path, tmp_path: Path
 ) -> None:

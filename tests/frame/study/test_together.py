@@ -125,6 +125,7 @@ def films(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("tiny_assets")
 def test_audit_reports_both_sides_and_a_trigger(
     command: Callable[..., int], folder: Path, films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
