@@ -12,7 +12,8 @@ import numpy as np
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed, Thesaurus
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.core.ask import MASKED_LM, Cloze, Guesses
+from malaprop.attacks.sentences.rewriters import PACKAGED_TRANSLATORS, PACKAGED_WRITER
+from malaprop.core.ask import MASKED_LM, PARSER, TRANSLATOR, WRITER, Cloze, Guesses, Prompt
 from malaprop.core.capability import Capability
 from malaprop.core.example import Example, number_rows
 from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
@@ -243,6 +244,17 @@ def fill(clozes: Sequence[Cloze]) -> list[Guesses]:
     ]
 
 
+def translate(sentences: Sequence[str]) -> list[str]:
+    """Turn the words around; there and back a sentence is what it was but for great, which becomes nice."""
+    return [" ".join(sentence.replace("great", "nice").split()[::-1]) for sentence in sentences]
+
+
+def write(prompts: Sequence[Prompt]) -> list[tuple[str, ...]]:
+    """Answer with the last line of the prompt, in which each good is okay, and what is fine is poor."""
+    said = [prompt.text.splitlines()[-1].removeprefix("Sentence: ") for prompt in prompts]
+    return [(f"Here it is:\n1. {text.replace('good', 'okay')}", text.replace("fine", "poor"), "") for text in said]
+
+
 HARMLESS = {"good", "fine", "nice", "great", "film", "movie", "picture"}
 
 
@@ -282,6 +294,9 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "log-probability": FunctionService(lambda texts: [-0.5 * len(text) for text in texts]),
         MASKED_LM: FunctionService(fill),
         JUDGE: FunctionService(judge),
+        PARSER: FunctionService(lambda sentences: [()] * len(sentences)),
+        **{f"{TRANSLATOR}:{name}": FunctionService(translate) for name in PACKAGED_TRANSLATORS},
+        f"{WRITER}:{PACKAGED_WRITER}": FunctionService(write),
     }
 
 

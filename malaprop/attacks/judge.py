@@ -10,6 +10,7 @@ import numpy as np
 
 from malaprop.assets.plain_letters import make_plain, strip_unseen
 from malaprop.attacks.constraints.edits import levenshtein
+from malaprop.attacks.sentences.distract import strip_asides
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.judgement import JUDGE, KEPT, Judgement
@@ -28,7 +29,8 @@ class Judge:
     """A judge that says of changed texts how likely a reader finds the same meaning and the same label in them.
 
     As the `judge` of an attack it refuses texts below its `floor`, so that the attack goes on to a better one; as the
-    `rater` it only rates each success. A word that is misspelt and can still be read is judged as the word itself.
+    `rater` it only rates each success. A word that is misspelt and can still be read is judged as the word itself, and
+    a neutral sentence that `Distract` added, of those that say nothing, is not read.
     `name` is another judge than the packaged one; `both` asks it both ways and takes the smaller number. `labels` are
     the names of the task's labels.
     """
@@ -57,7 +59,7 @@ class Judge:
         label = trial.example.label
         name = self.labels[label] if 0 <= label < len(self.labels) else None
         original, context = trial.shown(origin), origin.only([n for n in origin.names if n not in fields])
-        read = [trial.shown(restore_legible(origin, text)) for text in texts]
+        read = [strip_asides(original, trial.shown(restore_legible(origin, text))) for text in texts]
         asked = [i for i, changed in enumerate(read) if changed != original]
         numbers = [LEGIBLE] * len(texts)
         if asked:

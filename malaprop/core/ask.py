@@ -1,4 +1,4 @@
-"""How an attack requests work: it yields an Ask and is sent the answers; and what it asks language models."""
+"""How an attack requests work: it yields an Ask and is sent the answers; and what it asks models of language."""
 
 from __future__ import annotations
 
@@ -112,3 +112,37 @@ class NextWord:
     text: str
     end: int
     words: tuple[str, ...]
+
+
+# --- requests for whole sentences: translate them, write them anew, parse them
+
+TRANSLATOR = "translator"  # TRANSLATOR:NAME is a service from strings to strings; an empty answer is no translation
+WRITER = "writer"  # WRITER:NAME is a language model that continues a `Prompt`; its answer is a list of strings
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt that a language model answers `count` times, each time drawn anew by the seed.
+
+    An answer has at most so many `tokens`; `heat` is the temperature, and 0 takes the likeliest token each time.
+    """
+
+    text: str
+    count: int = 1
+    tokens: int = 64
+    heat: float = 0.8
+    seed: int = 0
+
+
+PARSER = "parser"  # the service from strings to their tokens (`Leaf`); an empty answer where no parser is installed
+
+
+class Leaf(NamedTuple):
+    """A token of a parsed sentence: the word that it depends on, and its role there (nsubj, dobj, ...)."""
+
+    text: str
+    space: bool  # whether white space follows
+    lemma: str
+    tag: str  # of the Penn Treebank: NN, VBD, ...
+    role: str
+    head: int  # the place of that word; its own place for the root

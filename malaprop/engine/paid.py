@@ -199,3 +199,17 @@ class Counted:
             return self.service.finish(begun)
         finally:
             self.purse.settle(many)
+
+
+class Charged:
+    """Another service whose requests cost money, such as a language model's; they are charged to the run's budget."""
+
+    def __init__(self, service: Service, purse: BudgetClient) -> None:
+        self.service, self.purse = service, purse
+
+    def begin(self, asks: Sequence[Sequence[Any]]) -> Any:
+        return self.service.begin(asks)
+
+    def finish(self, pending: Any) -> list[list[Any]]:
+        with charge_to(self.purse):
+            return self.service.finish(pending)

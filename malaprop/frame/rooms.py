@@ -26,6 +26,7 @@ Part = Literal[
     "neighbourhoods",
     "rankings",
     "descriptions",
+    "translators",
 ]
 
 
@@ -63,6 +64,7 @@ class Room:
         default_factory=dict
     )  # perturbations of a word that tests of defences sample
     rankings: Mapping[str, str] = field(default_factory=dict)  # pages of `malaprop report --leaderboard`
+    translators: Mapping[str, str] = field(default_factory=dict)  # who opens a translator by its name
     descriptions: Mapping[str, str] = field(default_factory=dict)  # further tables of `malaprop list defences`
 
 

@@ -13,7 +13,7 @@ import pytest
 import toy
 from toy import attack_all, listed
 
-from malaprop.attacks.attack import Attack
+from malaprop.attacks.attack import Attack, Own
 from malaprop.attacks.candidates import CANDIDATES
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.constraints import CONSTRAINTS
@@ -23,6 +23,9 @@ from malaprop.attacks.ranking.order import LeftToRight
 from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.search import SEARCHES
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.sentences import Sentences
+from malaprop.attacks.sentences import REWRITERS
+from malaprop.attacks.sentences.rewriters import Paraphrase
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.core.example import NO_WORDS
@@ -37,6 +40,7 @@ TABLES = {
     "constraint": CONSTRAINTS,
     "ranking": RANKINGS,
     "search": SEARCHES,
+    "rewriter": REWRITERS,
     "recipe": RECIPES,
 }
 LIST = Listed(table=toy.SYNONYMS)
@@ -50,6 +54,8 @@ LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has 
     "max-words": {"count": 2},
     "keep": {"items": ("plot", "re:[Aa]wful")},
     "first-found": {"rank": LeftToRight()},
+    "sentences": {"rewriters": (Paraphrase(),)},
+    "from-best": {"of": Greedy(rank=LeftToRight())},
 }
 WANTS = {
     "zero-vector": frozenset({Capability.PADDING}),
@@ -72,6 +78,8 @@ def as_attack(kind: str, name: str) -> Attack:
         return part
     if kind == "constraint":
         return listed(constraints=(part,))
+    if kind == "rewriter":
+        return listed(candidates=Own(), search=Sentences(rewriters=(part,)))
     if kind == "ranking":
         return listed(search=Greedy(rank=part), wants=WANTS.get(name, frozenset()))
     return listed(**{kind: part})

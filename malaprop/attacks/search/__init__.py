@@ -14,6 +14,8 @@ SEARCHES = Catalogue(
         "differential-evolution": "malaprop.attacks.search.differential:DifferentialEvolution",
         "visual-noise": "malaprop.attacks.search.noise:VisualNoise",
         "rewrites": "malaprop.attacks.search.rewrites:Rewrites",
+        "sentences": "malaprop.attacks.search.sentences:Sentences",
+        "from-best": "malaprop.attacks.search.sentences:FromBest",
         "sweep": "malaprop.attacks.search.oneword:Sweep",
         "random": "malaprop.attacks.search.sampling:Random",
         "swarm": "malaprop.attacks.search.swarm:Swarm",

@@ -35,4 +35,7 @@ ROOM = Room(
     models={
         "translators": ".model_kinds:TRANSLATORS",
     },
+    translators={
+        "models": ".models.victim:load",
+    },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from malaprop.core.text import Text
 
 Status = Literal["success", "failed", "skipped", "error"]
-Op = Literal["replace", "delete", "insert"]
+Op = Literal["replace", "delete", "insert", "rewrite"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 OPS: tuple[Op, ...] = get_args(Op)
 
@@ -53,7 +53,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The change of one slot; `slot` counts over all fields as in core's Text; `before` and `after` are its words."""
+    """The change of one slot; `slot` counts over all fields as in core's Text; `before` and `after` are its words.
+
+    A `rewrite` is that of a whole field, from its first slot on: what stands between its words has changed too.
+    """
 
     field: str
     slot: int
@@ -156,12 +159,25 @@ def make_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def edits_between(origin: Text, now: Text) -> tuple[Edit, ...]:
-    """Return an edit for each slot whose words differ; putting each `after` into its slot gives `now` again."""
+    """Return an edit for each slot whose words differ; putting each `after` into its slot gives `now` again.
+
+    A field in which something else differs, such as marks, is one edit.
+    """
+    if origin.parts[0::2].tolist() != now.parts[0::2].tolist():
+        return tuple(_list_rewrites(origin, now))
     slots, strings = origin.changed(now), origin.table.strings
     fields = origin.field_of_slots()[slots].tolist() if len(origin.names) > 1 else [0] * len(slots)
     pairs = zip(origin.words[slots].tolist(), now.words[slots].tolist(), strict=True)
     named = zip(fields, slots.tolist(), ((strings[old], strings[new]) for old, new in pairs), strict=True)
     return tuple(Edit(origin.names[field], slot, _op(*words), *words) for field, slot, words in named)
+
+
+def _list_rewrites(origin: Text, now: Text) -> Iterator[Edit]:
+    fields = origin.field_of_slots().tolist()
+    sides = zip(origin.names, origin.values(), now.values(), strict=True)
+    for number, (name, before, after) in enumerate(sides):
+        if before != after:
+            yield Edit(name, fields.index(number), "rewrite", before, after)
 
 
 def _op(before: str, after: str) -> Op:

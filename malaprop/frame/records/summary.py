@@ -299,12 +299,17 @@ def accuracy_by_change(outcomes: Sequence[Outcome], shares: Iterable[float] | No
 
 def abused_pairs(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
     """Count how often each word was replaced by each other word, over what is broken; a word's case is ignored."""
-    return Counter((e.before.lower(), e.after) for o in outcomes if o.broken for e in o.edits)
+    return Counter((e.before.lower(), e.after) for o in outcomes if o.broken for e in o.edits if e.op != "rewrite")
 
 
 def abused_words(outcomes: Iterable[Outcome]) -> Counter[str]:
     """Count for each word the successes in which it was changed; a word's case is ignored."""
-    return Counter(word for o in outcomes if o.broken for word in {e.before.lower() for e in o.edits} - {""})
+    return Counter(word for o in outcomes if o.broken for word in _list_changed(o))
+
+
+def _list_changed(outcome: Outcome) -> set[str]:
+    """Return the words that an attack changed, in lower case; a rewritten field has none of its own."""
+    return {edit.before.lower() for edit in outcome.edits if edit.op != "rewrite"} - {""}
 
 
 _APART = (

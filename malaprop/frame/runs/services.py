@@ -10,12 +10,14 @@ from malaprop.attacks.candidates.lookup import SERVICE as SYNONYMS
 from malaprop.attacks.candidates.lookup import Thesaurus
 from malaprop.attacks.constraints.language import LOG_PROBABILITY
 from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
-from malaprop.core.ask import MASKED_LM, NEXT_WORD
+from malaprop.core.ask import MASKED_LM, NEXT_WORD, PARSER, TRANSLATOR, WRITER
+from malaprop.core.budget import BudgetClient
 from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError
 from malaprop.core.judgement import JUDGE
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.engine.paid import Counted, Paid
+from malaprop.engine.paid import Charged, Counted, Paid
 from malaprop.engine.service import (
     FunctionService,
     GradientService,
@@ -74,18 +76,52 @@ def _judging(name: str, device: str) -> Service:
     return FunctionService(lambda asked: _judge(name, device).kept(asked), size=lambda one: len(one.changed))
 
 
-_BY_NAME = {MASKED_LM: _filling, JUDGE: _judging}  # services of which there are others by name, as masked-lm:NAME
+@cache
+def _translator(name: str, device: str) -> Any:
+    from malaprop.frame.rooms import added, load
+    from malaprop.models.translators import open_command
+
+    if (found := open_command(name)) is not None:
+        return found
+    for place in added("translators").values():
+        return load(place)(name, device=device)
+    raise SettingError(f"no translator is called {name!r}; expected fast:en-pt or command:PROGRAM ARGUMENTS")
+
+
+@cache
+def _translating(name: str, device: str) -> Service:
+    """Return a translator, opened at its first use."""
+    return FunctionService(lambda texts: _translator(name, device).translate(texts), size=len)
+
+
+@cache
+def _writer(name: str, device: str) -> Any:
+    from malaprop.models.llm.write import open_writer
+
+    return open_writer(name, device=device)
+
+
+@cache
+def _writing(name: str, device: str) -> Service:
+    """Return a language model that answers prompts, opened at its first use."""
+    return FunctionService(lambda prompts: _writer(name, device).write(prompts))
+
+
+# services of which there are others by name, as masked-lm:NAME
+_BY_NAME = {MASKED_LM: _filling, JUDGE: _judging, TRANSLATOR: _translating, WRITER: _writing}
 
 
 class Services(dict[str, Service]):
-    """Services by name; a masked language model or a judge is added when its name is first looked up."""
+    """Services by name; a masked language model, a writer and the like is added when its name is first looked up."""
 
     device = "cpu"
+    purse: BudgetClient | None = None  # the run's budget, which answers of a writer are charged to
 
     def get(self, name: str, default: Any = None) -> Any:
         kind, colon, rest = name.partition(":")
         if name not in self and colon and kind in _BY_NAME:
-            self[name] = _BY_NAME[kind](rest, self.device)
+            found = _BY_NAME[kind](rest, self.device)
+            self[name] = Charged(found, self.purse) if kind == WRITER and self.purse is not None else found
         return super().get(name, default)
 
 
@@ -94,6 +130,14 @@ def _grammar() -> Any:
     from malaprop.assets.grammar import open_checker
 
     return open_checker()
+
+
+def _parse(texts: Sequence[str]) -> list[Any]:
+    """Return the tokens of each sentence; nothing where no parser is installed."""
+    from malaprop.assets.parser import open_parser
+
+    parser = open_parser()
+    return [()] * len(texts) if parser is None else parser.parse(texts)
 
 
 def _count_slips(texts: Sequence[str]) -> list[int]:
@@ -135,6 +179,7 @@ def shared() -> dict[str, Service]:
         TOKENS: _encoding_tokens("cpu"),
         MASKED_LM: _filling("", "cpu"),
         JUDGE: _judging("", "cpu"),
+        PARSER: FunctionService(_parse, size=len),
     }
 
 
@@ -186,6 +231,7 @@ def services(victim: Victim) -> dict[str, Service]:
     if (padding := parts.get(Capability.PADDING)) is not None:
         made["padding"] = InsightService(lambda looks: padding.blanked(looks), scoring)
     if isinstance(victim, Paid) and (client := victim.purse) is not None:
+        made.purse = client
         inner = {name: made[name] for name in ("attention", "embeddings", "toward", "padding") if name in made}
         made |= {name: Counted(service, client, count_texts) for name, service in inner.items()}
         made |= {"gradient": Counted(made["gradient"], client)} if "gradient" in made else {}

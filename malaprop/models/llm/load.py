@@ -26,11 +26,16 @@ KIND = "causal:"
 
 def load_causal(source: str, asking: Asking, *, device: str = "cpu", precision: str = "fp32") -> CausalVictim:
     """Load a causal model and its prompt, from a transformers folder, a GGUF file or the packaged asset."""
-    folder, gguf = _find(source)
-    model, tokenizer = _read(folder, gguf, source)
-    mark = _file_mark(folder / gguf) if gguf else fingerprint(folder)
+    model, tokenizer, mark = read_causal(source)
     name = Path(source).name
     return wrap_causal(model.to(device), tokenizer, asking, name=name, fingerprint=mark, precision=precision)
+
+
+def read_causal(source: str) -> tuple[Any, Any, str]:
+    """Return a causal model in float32, its tokenizer and its fingerprint, by what stands behind `causal:`."""
+    folder, gguf = _find(source)
+    model, tokenizer = _read(folder, gguf, source)
+    return model, tokenizer, _file_mark(folder / gguf) if gguf else fingerprint(folder)
 
 
 def wrap_causal(
