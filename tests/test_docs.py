@@ -12,6 +12,7 @@ import typer
 
 from malaprop.assets.manifest import entries
 from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+from malaprop.attacks.sentences import REWRITERS
 from malaprop.cli.main import app
 
 ROOT = Path(__file__).parent.parent
@@ -91,7 +92,7 @@ def test_every_recipe_has_a_page_with_its_settings(recipe):
 
 @pytest.mark.parametrize(
     "table",
-    [candidates.CANDIDATES, constraints.CONSTRAINTS, goals.GOALS, ranking.RANKINGS, search.SEARCHES],
+    [candidates.CANDIDATES, constraints.CONSTRAINTS, goals.GOALS, ranking.RANKINGS, search.SEARCHES, REWRITERS],
     ids=lambda table: table.kind,
 )
 def test_every_part_is_described(table):

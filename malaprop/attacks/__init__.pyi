@@ -88,8 +88,12 @@ from malaprop.attacks.search.oneword import Sweep
 from malaprop.attacks.search.reduction import Reduction
 from malaprop.attacks.search.rewrites import Rewrites
 from malaprop.attacks.search.sampling import Blind, Exhaustive, Random
+from malaprop.attacks.search.sentences import FromBest, Sentences
 from malaprop.attacks.search.slips import Slips
 from malaprop.attacks.search.swarm import Swarm
+from malaprop.attacks.sentences.distract import Distract
+from malaprop.attacks.sentences.rewriters import BackTranslation, Paraphrase, Rewriter
+from malaprop.attacks.sentences.syntax import Syntax
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.attacks.validity import guards, set_validity
 
@@ -98,6 +102,7 @@ __all__ = [
     "Agreeing",
     "AnyOrder",
     "Attack",
+    "BackTranslation",
     "Bayes",
     "Beam",
     "BleuFloor",
@@ -115,6 +120,7 @@ __all__ = [
     "Contextual",
     "Deletions",
     "DifferentialEvolution",
+    "Distract",
     "Doubtful",
     "EditRule",
     "Ending",
@@ -125,6 +131,7 @@ __all__ = [
     "FirstWords",
     "FitsSense",
     "FlipBeam",
+    "FromBest",
     "Genetic",
     "Goal",
     "Greedy",
@@ -168,6 +175,7 @@ __all__ = [
     "OncePerSlot",
     "OtherLexeme",
     "Own",
+    "Paraphrase",
     "PartRule",
     "PerplexityRatio",
     "Projection",
@@ -176,6 +184,7 @@ __all__ = [
     "Reduction",
     "Related",
     "Reorderings",
+    "Rewriter",
     "Rewrites",
     "RuleWords",
     "Saliency",
@@ -185,6 +194,7 @@ __all__ = [
     "SameTag",
     "Search",
     "SentenceCosine",
+    "Sentences",
     "SignWalk",
     "Slips",
     "SlotRule",
@@ -192,6 +202,7 @@ __all__ = [
     "SwapBeam",
     "Swarm",
     "Sweep",
+    "Syntax",
     "Targeted",
     "TextRule",
     "Together",

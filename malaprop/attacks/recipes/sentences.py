@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from malaprop.attacks.attack import Attack, Own, try_in_turn
 from malaprop.attacks.search.sentences import FromBest, Sentences
@@ -38,7 +39,7 @@ def back_translation(
 def paraphrase(
     *,
     model: str = PACKAGED_WRITER,
-    prompt: str = PROMPT,
+    prompt: str | None = None,
     count: int = 4,
     tokens: int = 0,
     heat: float = 0.8,
@@ -46,10 +47,24 @@ def paraphrase(
 ) -> Attack:
     """Ours: a language model says each sentence in other words, `count` times; those that gain are put in.
 
-    The model is a causal one of transformers in this process, or one behind a server; `prompt` asks it.
+    The model is a causal one of transformers in this process, or one behind a server; `prompt` asks it, a text with
+    {text} in it or "@FILE".
     """
-    rewriter = Paraphrase(model=model, prompt=prompt, count=count, tokens=tokens, heat=heat)
+    rewriter = Paraphrase(model=model, prompt=_read_prompt(prompt), count=count, tokens=tokens, heat=heat)
     return _rewrite("paraphrase", rewriter, whole=whole)
+
+
+def _read_prompt(prompt: str | None) -> str:
+    """Return a prompt given as text, or as @FILE."""
+    if prompt is None:
+        return PROMPT
+    if not prompt.startswith("@"):
+        return prompt
+    try:
+        return Path(prompt[1:]).expanduser().read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text in UTF-8"
+        raise SettingError(f"the prompt {prompt[1:]} cannot be read: {reason}") from None
 
 
 def syntax(*, parser: Parser = "auto") -> Attack:
@@ -62,14 +77,14 @@ def syntax(*, parser: Parser = "auto") -> Attack:
     return _rewrite("syntax", Syntax(parser=parser))
 
 
-def distract(*, asides: Sequence[str] | str = "", start: bool = True) -> Attack:
+def distract(*, asides: Sequence[str] | str | None = None, start: bool = True) -> Attack:
     """Jia and Liang 2017, "Adversarial examples for evaluating reading comprehension systems"; Naik et al. 2018.
 
     A neutral sentence is put behind the text, or before it. Differs: AddSent makes its sentence from a question; here
     it is one of a list of sentences that are true of anything, or of Naik et al.'s tautologies such as "and true is
     true", or of your own `asides`, divided by bars. No word of the text changes.
     """
-    given = [one.strip() for one in asides.split("|")] if isinstance(asides, str) else list(asides)
+    given = [one.strip() for one in asides.split("|")] if isinstance(asides, str) else list(asides or ())
     return _rewrite("distract", Distract(asides=tuple(filter(None, given)), start=start))
 
 

@@ -20,7 +20,7 @@ ASIDES = (
     "Each thing is the thing that it is.",
     "These words stand beside the others.",
     "One line follows another.",
-    "Here is where this line ends.",
+    "A line is a line.",
     "Some things are one way and some are another.",
 )
 _END = re.compile(r"\s*[.!?]*['\")\]]*\s*$")

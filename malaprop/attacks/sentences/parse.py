@@ -96,7 +96,7 @@ def _noun(tree: Tree, place: int, other: dict[str, str]) -> str:
 
 
 def _lower(tree: Tree, text: str) -> str:
-    """Return what began the sentence with a small letter, unless it begins with a name, or with a word such as Irish."""
+    """Return what began the sentence with a small letter, unless it is a name or a word such as Irish."""
     first = tree.leaves[0]
     named = first.tag.startswith("NNP") or (first.tag == "JJ" and first.text.endswith(_OF_PLACES))
     return text if named else lower_first(text)
