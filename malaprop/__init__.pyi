@@ -120,6 +120,7 @@ def study(
     confidences: Sequence[float] | str = ...,
     beam: int = ...,
     closes: str = ...,
+    vary: Sequence[str] | str = ...,
     exact: int = ...,
     set: Mapping[str, Any] = ...,
     **settings: Unpack[_Limited],
@@ -136,6 +137,9 @@ def study(
         beam: Width of the beam search.
         closes: What an edit closes to further ones: word, or character, as the paper's bound can be read;
             with character, hotflip trains with a fifth of the characters flipped, at any place.
+        vary: Variants of the attacks to run on the plain model: beam-flip-delete, beam-flip-insert,
+            beam-neighbours (an insertion closes both neighbours), beam-two-a-word, beam-flips-two-a-word,
+            beam-one-a-word, beam-anchored, beam-wide.
         exact: How many texts compare estimated with exact losses; slow.
         set: A setting of the training or the network, as name=value; may be repeated.
     """

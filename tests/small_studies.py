@@ -264,6 +264,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
+        "validity": "paper",
     },
     "study oneword": lambda root: {
         "models": [model(root)], "recipes": ["list"], "vocabulary": 5, "n": 6,

@@ -8,11 +8,14 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from assets.tiny import wordnet
 from killed import until_done
 from small_studies import BUILT_ON, SMALL, content, settings
 from typer.testing import CliRunner
 
 import malaprop as mp
+from malaprop.assets import store
+from malaprop.assets.wordnet import open_wordnet
 from malaprop.cli.main import app
 from malaprop.core.errors import MalapropError, RecordError
 from malaprop.frame.records.kinds import Record
@@ -33,7 +36,22 @@ def study_of(name: str):
 
 
 @pytest.fixture(scope="module")
-def calm(tmp_path_factory):
+def small_wordnet(tmp_path_factory):
+    """A cache with a WordNet of a dozen words, which workers in other processes find too."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MALAPROP_CACHE", str(cache))
+        folder = cache / "assets" / f"wordnet-{store.key('wordnet')}"
+        folder.mkdir(parents=True)
+        (folder / "asset.json").write_text('{"files": {}}')
+        wordnet(folder)
+        open_wordnet.cache_clear()
+        yield
+        open_wordnet.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory, small_wordnet):
     """What each study leaves when nobody disturbs it, made once."""
     made: dict[str, tuple[dict, dict, Result]] = {}
 
@@ -186,7 +204,9 @@ def test_python_takes_objects_and_keeps_a_folder_for_the_result():
     import toy
 
     pairs = [("a good film", 1), ("a bad film", 0)]
-    found = mp.study("leaderboard", victims=[toy.predict], attacks=["deepwordbug"], data=pairs, n="all")
+    found = mp.study(
+        "leaderboard", victims=[toy.predict], attacks=["deepwordbug"], data=pairs, n="all", validity="paper"
+    )
     folder = found.folder
     assert [o.id for o in found.outcomes] == [o.id for o in found.runs["runs/predict/deepwordbug"]]
     assert found.record.entries[0].victim == "predict"

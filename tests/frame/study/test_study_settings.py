@@ -91,7 +91,8 @@ def test_the_same_files_may_be_named_in_another_way(tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text("text,label\na good film,1\na bad film,0\n")
     (tmp_path / "inner").mkdir()
     (tmp_path / "other.csv").write_text("text,label\na good film,1\na bad film,0\n")
-    given = {"victims": ["toy:predict"], "attacks": ["typos"], "n": 0, "out": tmp_path / "out", "quiet": True}
+    given = {"victims": ["toy:predict"], "attacks": ["keyboard"], "validity": "paper", "n": 0}
+    given |= {"out": tmp_path / "out", "quiet": True}
     mp.study("leaderboard", data="rows.csv", **given)
     for name in ("./rows.csv", "inner/../rows.csv", str(tmp_path / "rows.csv")):
         mp.study("leaderboard", data=name, **given)
