@@ -1,4 +1,7 @@
-"""Valence of words: how good or bad what they say is, from -4 to 4, as people rated it or as estimated from these."""
+"""Valence of words: how good or bad what they say is, from -4 to 4, as people rated it or as estimated from these.
+
+The table is part of the package; `malaprop.models.encoders.valence` made it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.assets import store
 from malaprop.assets.wordnet import PARTS, open_wordnet
 from malaprop.core.errors import AssetError
 
@@ -55,20 +58,21 @@ def read_adjectives(path: Path) -> dict[str, float]:
     return {word: float(np.mean(values)) for word, values in found.items()}
 
 
-def write(folder: Path, valences: dict[str, float]) -> None:
-    """Write a table that `open_polarity` reads."""
-    rounded = np.round(np.clip([*valences.values()], -4, 4) * STEPS).astype(np.int8)
-    (folder / "words.txt").write_text("\n".join(valences), encoding="utf-8")
-    np.save(folder / "valences.npy", rounded)
+def write(path: Path, valences: dict[str, float]) -> None:
+    """Write a table that `read` reads: the words in one string, sorted, and a byte for the valence of each."""
+    words = sorted(valences)
+    rounded = np.round(np.clip([valences[word] for word in words], -4, 4) * STEPS).astype(np.int8)
+    np.savez_compressed(path, words=np.frombuffer("\n".join(words).encode(), np.uint8), valences=rounded)
 
 
-def read(folder: Path) -> Polarity:
+def read(path: Path) -> Polarity:
     """Read a table that `write` wrote."""
-    words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")
-    return Polarity(words, np.load(folder / "valences.npy", allow_pickle=False))
+    with np.load(path, allow_pickle=False) as table:
+        return Polarity(table["words"].tobytes().decode().split("\n"), table["valences"])
 
 
 @cache
 def open_polarity() -> Polarity:
-    """Open the table of valences, read once a process."""
-    return read(store.locate("polarity"))
+    """Open the packaged table of valences, read once a process."""
+    with as_file(files("malaprop.assets") / "words" / "polarity.npz") as path:
+        return read(path)

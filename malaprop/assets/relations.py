@@ -44,6 +44,8 @@ class Relations:
                 self._take(number, head.split(), numbers)
         self.around = lru_cache(_REMEMBERED)(self._find_around)
         self.is_negated = lru_cache(_REMEMBERED)(self._find_negated)
+        self._against_wide = lru_cache(_REMEMBERED)(self._find_against)
+        self._forms = lru_cache(_REMEMBERED)(self._find_forms)
 
     def _take(self, here: int, fields: list[str], numbers: dict[tuple[str, str], int]) -> None:
         many = int(fields[3], 16)
@@ -77,25 +79,30 @@ class Relations:
         against = {other for sense in self.around(word) for other in self._against.get(sense, ())}
         return any(len(rest) > 2 and not against.isdisjoint(self.around(rest)) for rest in rests)
 
+    def _find_against(self, word: str) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the antonyms of the senses around a word; and these senses, with what the word's are a kind of."""
+        around = self.around(word)
+        against = frozenset(other for sense in around for other in self._against.get(sense, ()))
+        return against, around.union(*(self._above.get(sense, ()) for sense in self.wordnet.senses(word)))
+
     def _are_antonyms(self, one: str, two: str) -> bool:
         """Whether a sense around one word is the antonym of a sense around the other, or of what that is a kind of."""
-        there = self.around(two)
-        wide = there.union(*(self._above.get(sense, ()) for sense in self.wordnet.senses(two)))
-        return any(not wide.isdisjoint(self._against.get(sense, ())) for sense in self.around(one))
+        (ones, here), (twos, there) = self._against_wide(one), self._against_wide(two)
+        return not (ones.isdisjoint(there) and twos.isdisjoint(here))
 
     def _reverses(self, one: str, two: str) -> bool:
         """Whether one word is the other with a prefix that negates, or both differ by -less against -ful or nothing."""
-        ones, twos = self._stems(one), self._stems(two)
-        made, back = _reverse_each(ones), _reverse_each(twos)
+        (ones, made), (twos, back) = self._forms(one), self._forms(two)
         if not (made.isdisjoint(twos) and back.isdisjoint(ones)):
             return True
         return any(self._lacks(a, twos) for a in ones) or any(self._lacks(b, ones) for b in twos)
 
-    def _stems(self, word: str) -> frozenset[str]:
-        """Return the word, its base forms, and of an adverb the adjective: *disinterestedly*, *disinterested*."""
+    def _find_forms(self, word: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the word, its base forms, and of an adverb the adjective; and each with a prefix that reverses it."""
         lower = word.lower()
         found = {lower, *(base for pos in PARTS for base in self.wordnet.bases(lower, pos))}
-        return frozenset(found | {stem[:-2] for stem in found if stem.endswith("ly") and len(stem) > 5})
+        stems = frozenset(found | {stem[:-2] for stem in found if stem.endswith("ly") and len(stem) > 5})
+        return stems, frozenset(_reverse_each(stems))
 
     @staticmethod
     def _lacks(stem: str, others: frozenset[str]) -> bool:
@@ -125,7 +132,7 @@ class Relations:
         Kinds of what is opposed count: *decline* is a kind of decrease, the antonym of *increase*. So does a word that
         is the other one with a prefix or an ending: *interested* and *disinterested*, *hopeful* and *hopeless*.
         """
-        if self._reverses(one, two) or self._are_antonyms(one, two) or self._are_antonyms(two, one):
+        if self._reverses(one, two) or self._are_antonyms(one, two):
             return True
         return self.is_negated(one) != self.is_negated(two) and two.lower() not in self.wordnet.synonyms(one.lower())
 

@@ -1,4 +1,4 @@
-"""The asset `synonyms`: for each word those that mean nearly the same, in every form, with a score from 0 to 1.
+"""The packaged table of synonyms: for each word those that mean nearly the same, in every form, scored from 0 to 1.
 
 The score of two words is `(cosine + graph * overlap) / (1 + graph)`.
 - The cosine is that of learnt vectors: two sentence encoders and GloVe, side by side, under one linear map that draws
@@ -7,23 +7,23 @@ The score of two words is `(cosine + graph * overlap) / (1 + graph)`.
 - The overlap is that of what WordNet links to the two words: their senses by frequency, and what these are a kind of,
   are similar to or are derived from.
 Not in the table: names, stop words and words that WordNet lacks. No word stands beside its antonym, a word that it
-negates, or one of opposite valence. `check.json` in the asset has what was measured when it was made.
+negates, or one of opposite valence. `malaprop.models.encoders.synonyms` made it; docs/assets.md has its figures.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.assets import store, yardsticks
+from malaprop.assets import yardsticks
 from malaprop.assets.counterfit import Pairs, centred, constraints
 from malaprop.assets.download import say
 from malaprop.assets.inflection import MARKS, add, find_marks, list_forms
@@ -100,23 +100,33 @@ class Synonyms:
 
 @cache
 def open_synonyms() -> Synonyms:
-    """Open the table of synonyms, read once a process; make it where it is missing."""
-    return read(store.locate("synonyms"))
+    """Open the packaged table of synonyms, read once a process."""
+    with as_file(files("malaprop.assets") / "words" / "synonyms.npz") as path:
+        return read(path)
 
 
-def read(folder: Path) -> Synonyms:
+def read(path: Path) -> Synonyms:
     """Read a table that `write` wrote."""
-    arrays = (np.load(folder / f"{part}.npy", allow_pickle=False) for part in ("neighbours", "scores", "forms"))
-    return Synonyms((folder / "words.txt").read_text(encoding="utf-8").split("\n"), *arrays)
+    with np.load(path, allow_pickle=False) as held:
+        words, sizes = held["words"].tobytes().decode().split("\n"), held["sizes"]
+        table = np.tile(np.arange(len(sizes), dtype=np.int32)[:, None], (1, max(int(sizes.max(initial=0)), 1)))
+        kept = np.arange(table.shape[1]) < sizes[:, None]
+        scores = np.zeros(table.shape, np.uint8)
+        table[kept], scores[kept] = held["neighbours"], held["scores"]
+        return Synonyms(words, table, scores, held["forms"])
 
 
-def write(folder: Path, words: Sequence[str], table: Ints, scores: NDArray[np.uint8], wordnet: WordNet) -> None:
-    """Write a table that `read` reads."""
-    (folder / "words.txt").write_text("\n".join(words), encoding="utf-8")
-    np.save(folder / "neighbours.npy", table, allow_pickle=False)
-    np.save(folder / "scores.npy", scores, allow_pickle=False)
-    forms = np.fromiter((_form_bits(wordnet, word) for word in words), np.uint16, len(words))
-    np.save(folder / "forms.npy", forms, allow_pickle=False)
+def write(path: Path, words: Sequence[str], table: Ints, scores: NDArray[np.uint8], wordnet: WordNet) -> None:
+    """Write a table that `read` reads: flat arrays of the neighbours that each word has, and of their scores."""
+    kept = scores > 0
+    held = {
+        "words": np.frombuffer("\n".join(words).encode(), np.uint8),
+        "sizes": kept.sum(1).astype(np.uint8),
+        "neighbours": table[kept].astype(np.uint16 if len(words) <= 1 << 16 else np.int32),
+        "scores": scores[kept],
+        "forms": np.fromiter((_form_bits(wordnet, word) for word in words), np.uint16, len(words)),
+    }
+    np.savez_compressed(path, **held)
 
 
 def choose_words(words: Iterable[str], wordnet: WordNet) -> list[str]:
@@ -163,7 +173,7 @@ class Mixture:
     temperature: float = 0.07
     graph: float = 0.5
     looked_at: int = 150  # of the best others, before opposed words are left out
-    least: float = 0.25  # a lower score is not kept
+    least: float = 0.35  # a lower score is not kept
 
     def learn(self, vectors: Floats, alike: Pairs, opposed: Pairs, seed: int = 0) -> Floats:
         """Return unit vectors [word, width]: the given ones under a linear map, learnt by the InfoNCE loss."""
@@ -171,8 +181,8 @@ class Mixture:
         from torch.nn import functional
 
         given, wide = torch.from_numpy(vectors), min(self.width, *vectors.shape)
-        _, _, axes = torch.linalg.svd(given[:20_000], full_matrices=False)
-        start = axes[:wide].T.contiguous()
+        some = given[:20_000]
+        start = torch.linalg.eigh(some.T @ some).eigenvectors[:, -wide:].contiguous()  # the principal axes
         if not len(alike):
             return np.asarray(functional.normalize(given @ start, dim=1).numpy(), np.float32)
         map_ = torch.nn.Parameter(start.clone())
@@ -304,36 +314,42 @@ def rank(
     many: int, score: Score, opposed: Callable[[int, int], bool], settings: Mixture
 ) -> tuple[Ints, NDArray[np.uint8]]:
     """Return for each of `many` words its best others, best first, with scores as bytes; opposed words are left out."""
-    import torch
-
     table = np.tile(np.arange(many, dtype=np.int32)[:, None], (1, MOST))
     scores = np.zeros(table.shape, np.uint8)
+    least = (np.ceil(255 * settings.least) - 0.5) / 255  # of scores that are not below it as bytes either
     for rows in np.array_split(np.arange(many), -(-many // _ROWS)):
-        found = torch.from_numpy(score(rows))
-        found[torch.arange(len(rows)), rows] = -1
-        best = found.topk(min(settings.looked_at, many))
-        for row, others, values in zip(rows.tolist(), best.indices.tolist(), best.values.tolist(), strict=True):
+        found = score(rows)
+        found[np.arange(len(rows)), rows] = -1
+        places, others = np.nonzero(found >= least)
+        values = found[places, others]
+        order = np.lexsort((others, -values, places))
+        ends = np.cumsum(np.bincount(places, minlength=len(rows))).tolist()
+        for row, start, end in zip(rows.tolist(), [0, *ends], ends, strict=False):
             at = 0
-            for other, value in zip(others, values, strict=True):
-                if value < settings.least or at == MOST:
-                    break
-                if not opposed(row, other):
-                    table[row, at], scores[row, at] = other, round(255 * min(value, 1))
+            for place in order[start : min(end, start + settings.looked_at)].tolist():
+                other = int(others[place])
+                if at < MOST and not opposed(row, other):
+                    table[row, at], scores[row, at] = other, round(255 * min(float(values[place]), 1))
                     at += 1
     return table, scores
 
 
 def build(
-    out: Path, words: Sequence[str], encoded: Sequence[Floats], ratings: Path, settings: Mixture | None = None
-) -> None:
-    """Build the table of `words`, the frequent ones first, from what several models make of each word."""
+    path: Path, words: Sequence[str], encoded: Sequence[Floats], ratings: Path, settings: Mixture | None = None
+) -> dict[str, float | int | None]:
+    """Build the table of `words`, the frequent ones first, from what several models make of each; return its figures.
+
+    What can be measured without outside lists is always among them; see `yardsticks.outside_table` for the rest.
+    """
     settings, wordnet, relations = settings or Mixture(), open_wordnet(), open_relations()
     alike, apart = constraints({word: number for number, word in enumerate(words)}, wordnet, settings.senses)
     vectors = settings.learn(np.concatenate([centred(one) for one in encoded], 1), alike, apart)
     say(f"synonyms: learnt from {len(alike):,} pairs of synonyms; scoring {len(words):,} words with each other")
     score = score_with(vectors, Links(words, relations), settings.graph)
     opposed = Opposed(words, relations, read_ratings(ratings))
-    write(out, words, *rank(len(words), score, opposed, settings), wordnet)
-    check: dict[str, Any] = {"words": len(words), "synonyms": len(alike), "antonyms": len(apart), "floor": FLOOR}
-    check |= yardsticks.outside_table(read(out), score, FLOOR)
-    (out / "check.json").write_text(json.dumps(check, indent=1), encoding="utf-8")
+    write(path, words, *rank(len(words), score, opposed, settings), wordnet)
+    made = read(path)
+    beside = int((made.cosines >= FLOOR).sum())
+    found: dict[str, float | int | None] = {"words": len(words), "synonyms": len(alike), "antonyms": len(apart)}
+    found |= {"floor": FLOOR, "pairs": int((made.cosines > 0).sum()), "pairs_from_floor": beside}
+    return found | yardsticks.outside_table(made, score, FLOOR)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tiny
@@ -28,13 +30,22 @@ def test_lexicons_are_read_as_data(tmp_path):
 
 
 def test_a_form_has_the_valence_of_its_base(tmp_path, monkeypatch):
-    polarity.write(tmp_path, {"good": 1.9, "film": 0.02, "awful": -9.0})
-    table = polarity.read(tmp_path)
+    polarity.write(tmp_path / "table.npz", {"good": 1.9, "film": 0.02, "awful": -9.0})
+    table = polarity.read(tmp_path / "table.npz")
     wordnet = tiny.wordnet(tmp_path / "wordnet")
     monkeypatch.setattr(polarity, "open_wordnet", lambda: wordnet)
     assert table.valence("Good") == table.valence("better") == pytest.approx(1.9, abs=0.02)
     assert (table.valence("awful"), table.valence("zzz")) == (-4, None)
     assert table.valence("films") == pytest.approx(0.02, abs=0.02)
+
+
+def test_the_packaged_table_needs_nothing_from_outside(monkeypatch):
+    table = polarity.open_polarity()
+    monkeypatch.setattr(polarity, "open_wordnet", lambda: SimpleNamespace(bases=lambda word, pos: ()))
+    assert table.valence("good") == pytest.approx(1.9, abs=0.02), "as rated in VADER"
+    assert table.valence("insipid") < -0.5 < 0.5 < table.valence("mesmerizing"), "estimated"
+    assert abs(table.valence("table")) < 0.5
+    assert table.valence("qqqq") is None
 
 
 def test_a_damaged_table_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,12 +13,15 @@ from toy import listed
 from malaprop.assets import lexicon
 from malaprop.assets.senses import Sense
 from malaprop.attacks.attack import WordRule
-from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.candidates.chars import CharEdits
+from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
+from malaprop.attacks.candidates.lookup import CloseSynonyms, Listed, NearWords, WordNetSynonyms
+from malaprop.attacks.candidates.masked import Likely, MaskedWords
 from malaprop.attacks.constraints.guards import KeepFunctionWords, KeepQuantities, SameForm, SamePolarity
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, Related
 from malaprop.attacks.constraints.senses import FitsSense
 from malaprop.attacks.trial import Trial
-from malaprop.attacks.validity import KINDS, guards
+from malaprop.attacks.validity import KINDS, guard, guards
 from malaprop.core.ask import MASKED_LM, Guesses
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
@@ -173,6 +177,17 @@ def test_guards_name_their_language_and_come_cheapest_first(kind):
     assert isinstance(rules[-1], InContext), "what asks a model comes last"
     assert any(isinstance(rule, Related) for rule in rules) == (kind != "synonyms")
     assert any(isinstance(rule, KeepNames) for rule in rules)
+
+
+def test_neighbours_give_way_to_synonyms_behind_the_guards():
+    table, own = CloseSynonyms(floor=0.5), WordNetSynonyms(part="any")
+    near = Filtered(of=Agreeing(of=Union(of=(WordNetSynonyms(), table))), rules=guards("synonyms"))
+    assert guard(NearWords(count=8)) == near
+    assert guard(own) == replace(near, of=Agreeing(of=Union(of=(own, table))))
+    assert guard(Likely(of=NearWords(), keep=2)) == Likely(of=near, keep=2)
+    assert guard(table) == replace(near, of=Agreeing(of=table))
+    assert guard(Union(of=(CharEdits(), NearWords()))) == Union(of=(CharEdits(), near))
+    assert guard(MaskedWords()) == Filtered(of=Agreeing(of=MaskedWords()), rules=guards("masked"))
 
 
 def test_words_of_several_tokens_may_be_left_out():

@@ -162,9 +162,11 @@ class SentenceEncoder:
 
 
 class Encoder(Protocol):
-    """Maps sentences to unit vectors [string, dim]."""
+    """Maps sentences to unit vectors [string, dim]; `sketch` may be faster and less exact."""
 
     def encode(self, strings: Sequence[str]) -> Floats: ...
+
+    def sketch(self, strings: Sequence[str]) -> Floats: ...
 
 
 def open_encoder(name: str = "minilm", *, device: str = "cpu") -> Encoder:
@@ -220,6 +222,8 @@ class UniversalEncoder:
             sizes = torch.from_numpy(lengths[part]).to(self.device)
             out[part] = self._vectors(torch.from_numpy(flat).to(self.device), sizes).cpu().numpy()
         return out
+
+    sketch = encode  # it is fast as it is
 
     def _vectors(self, flat: Int[Tensor, " token"], sizes: Int[Tensor, " text"]) -> Float[Tensor, "text dim"]:
         held = self._held

@@ -1,4 +1,4 @@
-"""The asset `synonyms` from sentence encoders, GloVe and WordNet; `malaprop.assets.synonyms` says how."""
+"""Makes the packaged table of synonyms from encoders, GloVe and WordNet; `malaprop.assets.synonyms` says how."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from malaprop.assets import store, synonyms
-from malaprop.assets.archives import Members
 from malaprop.assets.counterfit import vocabulary
 from malaprop.assets.download import say
 from malaprop.assets.vectors import open_vectors
@@ -20,18 +19,18 @@ _ASKED = {"use": "{}", "minilm": "the meaning of the word {}"}  # of templates t
 _AT_ONCE = 4096
 
 
-def build(_: Members, out: Path) -> None:
-    """Build the asset `synonyms`."""
+def build(path: Path) -> dict[str, float | int | None]:
+    """Build the table, write it to a file and return its figures; `python -m malaprop_bench.wordtables` does it."""
     glove, wordnet = open_vectors("glove"), open_wordnet()
     words = synonyms.choose_words(vocabulary(glove.words, wordnet), wordnet)
     encoded = [glove.raw(words)[0], *(encode(name, open_encoder(name), words) for name in _ASKED)]
-    synonyms.build(out, words, encoded, store.locate("vader") / "vader_lexicon.txt")
+    return synonyms.build(path, words, encoded, store.locate("vader") / "vader_lexicon.txt")
 
 
 def encode(name: str, encoder: Encoder, words: Sequence[str]) -> Floats:
     """Return an encoder's vectors of words, each in the encoder's sentence; say now and then how far it is."""
     found = []
     for start in range(0, len(words), _AT_ONCE):
-        found.append(encoder.encode([_ASKED[name].format(word) for word in words[start : start + _AT_ONCE]]))
+        found.append(encoder.sketch([_ASKED[name].format(word) for word in words[start : start + _AT_ONCE]]))
         say(f"synonyms: {name} has read {min(start + _AT_ONCE, len(words)):,} of {len(words):,} words")
     return np.concatenate(found)

@@ -1,4 +1,4 @@
-"""The asset `polarity`: people's ratings of words, spread to other words by a sentence encoder and by WordNet."""
+"""Makes the packaged table of polarity: people's ratings of words, spread to others by MiniLM and by WordNet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.assets import polarity, store
-from malaprop.assets.archives import Members
 from malaprop.assets.relations import Relations, open_relations
 from malaprop.assets.vectors import open_vectors
 from malaprop.assets.wordnet import PARTS, WordNet, open_wordnet
@@ -24,8 +23,8 @@ _SHARE = 0.7  # of the adjectives' lexicon, against the estimate, for words that
 _OF_ESTIMATE, _OF_SYNONYMS, _ALONE = 0.7, 0.5, 1.15
 
 
-def build(_: Members, out: Path) -> None:
-    """Build the asset `polarity`."""
+def build(out: Path) -> None:
+    """Build the table and write it to a file; `python -m malaprop_bench.wordtables` does it for the package."""
     wordnet = open_wordnet()
     rated = polarity.read_ratings(store.locate("vader") / "vader_lexicon.txt")
     adjectives = polarity.read_adjectives(store.locate("adjectives") / "en-sentiment.xml")
