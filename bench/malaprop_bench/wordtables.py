@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from malaprop.assets.vectors import open_neighbours, open_vectors
 from malaprop.assets.yardsticks import outside_table
@@ -31,10 +32,10 @@ def main() -> None:
     if name == "polarity":
         valence.build(path)
         return
-    record = {**synonyms.build(path), "bytes": path.stat().st_size}
+    record: dict[str, Any] = {**synonyms.build(path), "bytes": path.stat().st_size}
     near, matrix = open_neighbours("counter-fitted"), open_vectors("counter-fitted").matrix
     told = outside_table(near, lambda rows: matrix[rows] @ matrix.T, FLOOR)
-    record = {**record, "counter_fitted": {"words": len(near.words), "floor": FLOOR, **told}}
+    record["counter_fitted"] = {"words": len(near.words), "floor": FLOOR, **told}
     (ROOT / "docs" / "measured" / "synonyms.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

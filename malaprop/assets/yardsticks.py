@@ -97,9 +97,13 @@ def _shared(vectors: Vectors, known: dict[str, list[int]], words: int = 3000) ->
 class Table(Protocol):
     """Words with their neighbours [word, k], best first, and scores; see `malaprop.assets.synonyms`."""
 
-    index: dict[str, int]
     table: Ints
-    cosines: Floats
+
+    @property
+    def index(self) -> dict[str, int]: ...
+
+    @property
+    def cosines(self) -> NDArray[np.floating]: ...
 
 
 def outside_table(
