@@ -129,7 +129,7 @@ class DefenceTest:
         """Return the attacks, each once."""
         from malaprop.frame.runs.make_attack import make_attack
 
-        made = (self.conditions.apply(make_attack(named, {})) for named in self.attacks)
+        made = [self.conditions.apply(make_attack(named, {})) for named in self.attacks]  # before texts are read
         return tuple({attack.name: self.conditions.keep_meaning(attack, self._reads) for attack in made}.values())
 
     @cached_property
@@ -166,13 +166,14 @@ class DefenceTest:
 
         if len(self.victim) != 1 or not self.attacks:
             raise SettingError("defences are tested on one victim, under one attack or several; name one victim")
-        self.conditions.check(self.where, *self.suite)
         check_defences(self.names, self.folders)
         if self.layout not in LAYOUTS:
             raise SettingError(f"--layout takes pca or tsne, got {self.layout!r}")
         if self.samples:
             assert self.certifier
-        self.read_made({})  # raises on a bad file before a model is loaded
+        if self.premade is not None:
+            self.read_made({})  # raises on a bad file before a model is loaded
+        self.conditions.check(self.where, *self.suite)  # the suite depends on the texts
         assert self.reading.examples is not None
         self.conditions.fetch_judge()
 

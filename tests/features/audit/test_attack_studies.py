@@ -71,13 +71,16 @@ def test_an_audit_that_is_killed_goes_on_to_the_same(place, jobs):
 
 def test_a_finished_run_is_compared_with_what_is_asked(place):
     conduct(asked(out="run"))
-    for other, said in (({"seed": 5}, "seed = 0, and here it is 5"), ({"attacks": "typos"}, r"here it is \['typos'\]")):
+    for other, said in (
+        ({"seed": 5}, "seed = 0, and here it is 5"),
+        ({"attacks": "deepwordbug"}, r"here it is \['deepwordbug'\]"),
+    ):
         with pytest.raises(RecordError, match=said):
             conduct(asked(out="run", **other))
-    more = conduct(asked(out="run", attacks="keyboard,homoglyph,typos"))
-    assert [row["recipe"] for row in more.rows] == ["keyboard", "homoglyph", "typos"]
+    more = conduct(asked(out="run", attacks="keyboard,homoglyph,deepwordbug"))
+    assert [row["recipe"] for row in more.rows] == ["keyboard", "homoglyph", "deepwordbug"]
     assert not more.finished
-    assert conduct(asked(out="run", attacks="keyboard,homoglyph,typos", jobs=1, width=3)).finished
+    assert conduct(asked(out="run", attacks="keyboard,homoglyph,deepwordbug", jobs=1, width=3)).finished
 
 
 def test_a_wrong_victim_is_named_before_another_is_attacked(place):

@@ -84,7 +84,7 @@ def ids(folder) -> set[str]:
 
 def test_attack_takes_the_rows_that_the_model_did_not_learn(type_in, home, parts):
     code, said, err = type_in(
-        "attack", "typos", "--victim", "mine", "--data", "reviews.csv", "--n", "all", "--out", "attacked"
+        "attack", "keyboard", "--victim", "mine", "--data", "reviews.csv", "--n", "all", "--out", "attacked"
     )
     assert code == 0, err
     assert ids(home / "attacked") == {e.id for e in parts.test}
@@ -123,7 +123,7 @@ def test_an_audit_of_two_takes_one_set_of_rows_and_the_report_says_which(type_in
         "--data",
         "reviews.csv",
         "--attacks",
-        "typos,homoglyph",
+        "keyboard,homoglyph",
         "--out",
         "audit",
     )
@@ -165,14 +165,14 @@ def test_a_hardened_model_and_its_certificates(type_in, home, parts):
 
 
 def test_the_study_of_defences_and_the_audit_take_the_same_rows(type_in, home, parts):
-    words = ("--victim", "mine", "--data", "reviews.csv", "--n", "8", "--attacks", "typos")
+    words = ("--victim", "mine", "--data", "reviews.csv", "--n", "8", "--attacks", "keyboard")
     assert type_in("audit", "--validity", "paper", *words, "--out", "plain")[0] == 0
     more = ("--defences", "none,ranmask", "--samples", "0", "--draws", "1", "--fresh", "1", "--device", "cpu")
     code, _, err = type_in(
         "study", "defences", "--validity", "paper", *words, *more, "--hardened", "ranmask=mine", "--out", "defended"
     )
     assert code == 0, err
-    assert ids(home / "plain" / "mine" / "typos") == ids(home / "defended" / "none" / "typos")
+    assert ids(home / "plain" / "mine" / "keyboard") == ids(home / "defended" / "none" / "keyboard")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_the_study_of_defences_and_the_audit_take_the_same_rows(type_in, home, p
     ],
 )
 def test_labels_and_parts_that_cannot_be(type_in, words, reason, tmp_path):
-    code, _, err = type_in("attack", "typos", *words, "--data", "reviews.csv", "--out", str(tmp_path / "o"))
+    code, _, err = type_in("attack", "keyboard", *words, "--data", "reviews.csv", "--out", str(tmp_path / "o"))
     assert code == 2
     assert reason in err
     assert not (tmp_path / "o").exists()
@@ -264,7 +264,7 @@ def test_a_named_pipeline_is_matched_by_name(type_in, home, tmp_path):
 
 
 def test_a_transfer_study_takes_the_rows_that_no_source_learnt(type_in, home, parts):
-    words = ("--data", "reviews.csv", "--recipe", "typos", "--no-base", "--n", "0", "--device", "cpu")
+    words = ("--data", "reviews.csv", "--recipe", "keyboard", "--no-base", "--n", "0", "--device", "cpu")
     code, _, err = type_in("transfer", "--victims", "mine,functions:predict", *words, "--out", "carried")
     assert code == 0, err
     folders = find_runs([home / "carried"])

@@ -179,10 +179,10 @@ def test_the_leaderboard_has_one_table_a_place_of_one_protocol():
     page = write_markdown(records)
     front, _, appendix = page.partition("## Appendix: other protocols")
     attacks = " and ".join(records[0].attacks)
-    assert f"## MR\n\nProtocol: {attacks} on 100 texts of mr-full:test." in front  # two models were tested by it
-    assert re.findall(r"^### (.+)", front, re.MULTILINE) == ["MR: MiniLM", "MR: LSTM", "odd: MiniLM"]
+    assert f"\n### MR\n\nProtocol: {attacks} on 100 texts of mr-full:test." in front  # two models were tested by it
+    assert re.findall(r"^#### (.+)", front, re.MULTILINE) == ["MR: MiniLM", "MR: LSTM", "odd: MiniLM"]
     assert re.findall(r"^### (.+)", appendix, re.MULTILINE) == [f"MR: MiniLM, {attacks} on 500 texts of mr-full:test"]
-    first = front[front.index("### MR: MiniLM") : front.index("### MR: LSTM")]
+    first = front[front.index("#### MR: MiniLM") : front.index("#### MR: LSTM")]
     names = re.findall(r"^\| `(.+?)`", first, re.MULTILINE)
     assert names == ["ascc", "safer", "five", "none (2)", "none (1)"]  # the undefended model of two tests stands once
     assert re.search(r"`ascc` .* over \(2\) \|", first)
@@ -190,10 +190,18 @@ def test_the_leaderboard_has_one_table_a_place_of_one_protocol():
     assert "freelb" not in front
     assert "freelb" in appendix
     assert "MPNet, CNN: not measured." in front
-    assert "## IMDB\n\nMiniLM, MPNet, LSTM, CNN: not measured." in front
+    assert "\nIMDB, AG News, SST-2: not measured." in front
     assert "Leaderboard of defences" in trials(records)
     assert "Appendix: other protocols" in trials(records)
     assert "Leaderboard of defences" not in trials(records[:1])
+
+
+def test_valid_attacks_and_attacks_as_published_never_share_a_table():
+    page = write_markdown([board_record("five", 30, 100), board_record("safer", 40, 100, validity="valid")])
+    valid, _, published = page.partition("## Appendix: attacks as published")
+    assert "## Attacks that keep the meaning" in valid
+    assert re.findall(r"^\| `(\w+)`", valid, re.MULTILINE) == ["safer", "none"]
+    assert re.findall(r"^\| `(\w+)`", published, re.MULTILINE) == ["five", "none"]
 
 
 def test_the_page_of_the_documentation_is_what_the_records_say():

@@ -13,6 +13,8 @@ from malaprop.features.defending.certified_record import CertifiedRecord
 from malaprop.features.defending.evaluation_columns import EVASIONS, columns
 from malaprop.features.defending.evaluation_record import DefencesRecord
 from malaprop.features.defending.evaluation_study import DefenceTest
+from malaprop.frame.study.attack_tasks import Conditions
+from malaprop.frame.study.selection import Selection
 
 SMALL = [word for pair in ("dim=12", "hidden=8", "epochs=4", "batch=16", "rate=0.02") for word in ("--set", pair)]
 
@@ -187,6 +189,7 @@ def test_certificates(type_in):
         ("study defences --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
         ("study defences --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
         ("study defences --defences five:noise=-1 --victim a", "0 or more"),
+        ("study defences --defences five --victim a --attack pwws,pwsw", "no recipe is called 'pwsw'"),
         ("certify --victim a --defence five", "certificates are of safer, ranmask and randel"),
         ("certify --victim a --defence nothing", "certificates are of safer, ranmask and randel"),
         ("certify --victim a --defence ranmask:keep=7", "above 0 and below 1"),
@@ -206,6 +209,11 @@ def test_bad_input_is_told_in_one_line(type_in, words, said):
 
 
 def test_without_draws_no_attack_knows_the_defence():
-    names = {d: [c.name for c in columns(DefenceTest(defences=("five",), draws=d), "five")] for d in (4, 0)}
+    given = {
+        "defences": ("five",),
+        "conditions": Conditions(validity="paper"),
+        "texts": Selection(data=[("a film", 1)]),
+    }
+    names = {d: [c.name for c in columns(DefenceTest(**given, draws=d), "five")] for d in (4, 0)}
     assert "textfooler-adaptive" in names[4]
     assert names[0] == [name for name in names[4] if name != "textfooler-adaptive"]

@@ -204,7 +204,7 @@ def test_a_defence_that_draws_nothing_shows_the_plain_attack_all_of_it():
     assert {spec: draws_at_random(spec) for spec in drawing} == drawing
 
 
-def test_passes_are_the_same_however_texts_are_shared_out():
+def test_passes_are_the_same_however_texts_are_shared_out(tiny_assets):
     """Of one defence around another they multiply."""
     texts = [(text,) for text in TEXTS]
     whole = defend_by_spec(
