@@ -94,7 +94,26 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         "constraints": constraints.CONSTRAINTS,
         "goals": goals.GOALS,
     }[kind]
-    return _describe(table, table)
+    rows = _describe(table, table)
+    if kind == "recipes":
+        rows = [{**row, "access": _access(table[row["name"]])} for row in rows]
+    return rows
+
+
+def _access(recipe: Any) -> str:
+    """Return what a recipe needs to see of a model; a dash for a plug-in that cannot be made without settings."""
+    given = inspect.signature(recipe).parameters.values()
+    bare = all(p.default is not p.empty or p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in given)
+    return needed_access(recipe()) if bare else "-"
+
+
+def needed_access(attack: Any) -> str:
+    """Return what an attack needs to see of a model: labels, scores, or its weights."""
+    needs = {capability.value for capability in attack.needs}
+    inside = sorted(needs - {"labels", "scores", "characters", "padding"})
+    if inside or "padding" in needs:
+        return f"weights ({', '.join(inside or ['embeddings'])})"
+    return "scores" if "scores" in needs else "labels"
 
 
 def _describe(table: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
