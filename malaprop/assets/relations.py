@@ -122,6 +122,16 @@ class Relations:
         """Return the senses of other words that a base form is derived from, or that are derived from it."""
         return frozenset(self._derived.get(base, ()))
 
+    def share_root(self, one: str, two: str) -> bool:
+        """Whether WordNet derives one of the words from the other, as *viewer* from *view*."""
+        for a, b in ((one.lower(), two.lower()), (two.lower(), one.lower())):
+            derived = {
+                sense for pos in PARTS for base in self.wordnet.bases(a, pos) for sense in self._derived.get(base, ())
+            }
+            if not derived.isdisjoint(self.wordnet.senses(b)):
+                return True
+        return False
+
     def are_related(self, one: str, two: str) -> bool:
         """Whether the words share a sense, or have senses that are similar to the same one."""
         return not self.around(one).isdisjoint(self.around(two))

@@ -78,6 +78,14 @@ class Synonyms:
         """Flag the neighbours [row, k] that share a part of speech and an inflection with the row's word."""
         return (self.forms[self.table[rows]] & self.forms[rows, None]) > 0
 
+    def score(self, one: str, two: str) -> float:
+        """Return the score of two words, the higher one of both ways; 0 where neither lists the other."""
+        rows = [self.index.get(word.lower(), -1) for word in (one, two)]
+        if -1 in rows:
+            return 0.0
+        ways = (self.cosines[a][self.table[a] == b] for a, b in (rows, reversed(rows)))
+        return float(max((scores.max() for scores in ways if len(scores)), default=0.0))
+
     def near(
         self, word: str, count: int = MOST, floor: float = FLOOR, *, same_form: bool = True
     ) -> list[tuple[str, float]]:

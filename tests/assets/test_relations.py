@@ -86,3 +86,10 @@ def test_words_of_no_shared_sense(relations):
 def test_names_are_written_with_a_capital_alone(relations):
     named = relations.wordnet.is_name
     assert (named("paris"), named("bond"), named("plot"), named("zzz")) == (True, False, False, False)
+
+
+def test_words_of_one_root(relations):
+    assert relations.share_root("hilariously", "hilarious")
+    assert relations.share_root("hilarious", "Hilariously")
+    assert not relations.share_root("funny", "hilarious")
+    assert not relations.share_root("plot", "counterplot"), "WordNet lacks the second"

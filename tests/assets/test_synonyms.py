@@ -68,6 +68,11 @@ def test_near_by_floor_count_and_form(table):
             table.near("funny", count, floor)
 
 
+def test_the_score_of_two_words(table):
+    assert table.score("Funny", "comedies") == table.score("comedies", "funny") == pytest.approx(200 / 255)
+    assert table.score("amusing", "comical") == table.score("funny", "unknown") == table.score("funny", "funny") == 0
+
+
 def test_links_grow_with_what_words_share(relations):
     overlap = Links(WORDS, relations).overlap(np.asarray([PLACE["film"], PLACE["funny"]])).numpy()
     film = {word: float(overlap[0, number]) for word, number in PLACE.items()}

@@ -133,6 +133,7 @@ def senses(tiny_assets, monkeypatch) -> None:
     """Three senses of a word: of weight, of lamps, and a rare one; frothy is similar to the first."""
     relations = SimpleNamespace(
         similar_to=lambda sense: {4} if sense == 1 else set(),
+        share_root=lambda one, two: two.startswith(one),
         wordnet=SimpleNamespace(senses=lambda word: [sense.synset for sense in SENSES.get(word, ())]),
     )
     told = SimpleNamespace(of=lambda word, part: SENSES.get(word, ()), describe=lambda synset: f"sense {synset}")
@@ -175,19 +176,30 @@ def test_guards_name_their_language_and_come_cheapest_first(kind):
     assert {rule.language for rule in rules} == {"en"}
     assert {rule.stage for rule in rules} == {"word"}
     assert isinstance(rules[-1], InContext), "what asks a model comes last"
-    assert any(isinstance(rule, Related) for rule in rules) == (kind != "synonyms")
+    assert any(isinstance(rule, Related) for rule in rules) == (kind in ("neighbours", "masked"))
     assert any(isinstance(rule, KeepNames) for rule in rules)
 
 
-def test_neighbours_give_way_to_synonyms_behind_the_guards():
-    table, own = CloseSynonyms(floor=0.5), WordNetSynonyms(part="any")
-    near = Filtered(of=Agreeing(of=Union(of=(WordNetSynonyms(), table))), rules=guards("synonyms"))
-    assert guard(NearWords(count=8)) == near
-    assert guard(own) == replace(near, of=Agreeing(of=Union(of=(own, table))))
+def test_neighbours_give_way_to_the_table_of_synonyms():
+    near = Filtered(of=Agreeing(of=CloseSynonyms(floor=0.4)), rules=guards("synonyms"))
+    assert guard(NearWords(count=8)) == guard(WordNetSynonyms(part="any")) == near
     assert guard(Likely(of=NearWords(), keep=2)) == Likely(of=near, keep=2)
-    assert guard(table) == replace(near, of=Agreeing(of=table))
+    own = CloseSynonyms(floor=0.6)
+    assert guard(own) == replace(near, of=Agreeing(of=own))
     assert guard(Union(of=(CharEdits(), NearWords()))) == Union(of=(CharEdits(), near))
+    table = Listed(table={"film": ("movie",)})
+    assert guard(table) == Filtered(of=Agreeing(of=table), rules=guards("listed"))
     assert guard(MaskedWords()) == Filtered(of=Agreeing(of=MaskedWords()), rules=guards("masked"))
+
+
+@pytest.mark.usefixtures("senses")
+def test_words_that_share_no_sense_must_be_alike_and_of_another_root(monkeypatch):
+    scores = {"heavy": 0.6, "lighting": 0.7}
+    table = SimpleNamespace(score=lambda word, other: scores.get(other, 0.5))
+    monkeypatch.setattr("malaprop.assets.synonyms.open_synonyms", lambda: table)
+    offered = {"light": ("lamp", "heavy", "lighting", "swift", "a light")}
+    found = left(FitsSense(alike=0.55), "switch the light", offered, encode=read)
+    assert found == {"light": ["a light", "heavy", "lamp"]}, "lamp shares a sense"
 
 
 def test_words_of_several_tokens_may_be_left_out():
@@ -208,7 +220,14 @@ def test_another_model_of_another_language_is_not_called_english():
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: SamePolarity(most=0), lambda: FitsSense(least=2), lambda: FitsSense(window=0), lambda: guards("x")]
+    "make",
+    [
+        lambda: SamePolarity(most=0),
+        lambda: FitsSense(least=2),
+        lambda: FitsSense(alike=2),
+        lambda: FitsSense(window=0),
+        lambda: guards("x"),
+    ],
 )
 def test_settings_that_make_no_sense(make):
     with pytest.raises(SettingError):
