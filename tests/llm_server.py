@@ -79,6 +79,8 @@ def application(log: Log, model: Any, tokenizer: Any, words: tuple[str, ...]) ->
             return refuse(401, f"Incorrect API key provided: {key}")
         if body["model"] != MODEL:
             return refuse(404, f"The model `{body['model']}` does not exist")
+        if mode == "picky" and "awful" in str(body):
+            return refuse(400, "this text is against the rules")
         if mode == "limited" and many % 4 == 0:
             return refuse(429, "slow down", **{"Retry-After": "1" if many == 4 else "0"})
         if mode == "flaky" and dice.random() < 0.1:

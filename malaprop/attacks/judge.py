@@ -13,7 +13,7 @@ from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.attacks.sentences.distract import strip_asides
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.judgement import JUDGE, KEPT, Judgement
+from malaprop.core.judgement import JUDGE, KEPT, Judgement, Labelled
 from malaprop.core.score import Flags
 from malaprop.core.text import Text, Words
 
@@ -31,13 +31,15 @@ class Judge:
     As the `judge` of an attack it refuses texts below its `floor`, so that the attack goes on to a better one; as the
     `rater` it only rates each success. A word that is misspelt and can still be read is judged as the word itself, and
     a neutral sentence that `Distract` added, of those that say nothing, is not read.
-    `name` is another judge than the packaged one; `both` asks it both ways and takes the smaller number. `labels` are
-    the names of the task's labels.
+    `name` is another judge than the packaged one; `both` asks it both ways and takes the smaller number. `references`
+    are other classifiers of the task, as `mp.victim` takes them: where they see the label go, the number is lowered.
+    `labels` are the names of the task's labels.
     """
 
     floor: float = KEPT
     both: bool = False
     name: str = ""
+    references: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -47,7 +49,7 @@ class Judge:
     @property
     def service(self) -> str:
         """The name of the service that answers."""
-        return f"{JUDGE}:{self.name}" if self.name else JUDGE
+        return JUDGE + ":" * bool(self.name or self.references) + "\n".join((self.name, *self.references))
 
     def for_labels(self, names: Sequence[str]) -> Judge:
         """Return the judge for data whose labels have these names; numbers say nothing to a reader."""
@@ -59,11 +61,13 @@ class Judge:
         label = trial.example.label
         name = self.labels[label] if 0 <= label < len(self.labels) else None
         original, context = trial.shown(origin), origin.only([n for n in origin.names if n not in fields])
-        read = [strip_asides(original, trial.shown(restore_legible(origin, text))) for text in texts]
+        restored = [restore_legible(origin, text) for text in texts]
+        read = [strip_asides(original, trial.shown(text)) for text in restored]
         asked = [i for i, changed in enumerate(read) if changed != original]
         numbers = [LEGIBLE] * len(texts)
         if asked:
-            ways = [Judgement(original, read[i], name, context) for i in asked]
+            whole = [_label(origin, restored[i], label) if self.references else None for i in asked]
+            ways = [Judgement(original, read[i], name, context, one) for i, one in zip(asked, whole, strict=True)]
             ways += [Judgement(read[i], original, name, context) for i in asked] if self.both else []
             found = yield Ask(self.service, ways)
             for place, number in enumerate(found):
@@ -74,6 +78,12 @@ class Judge:
     def allow(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
         """Flag the texts that keep their meaning well enough to be chosen."""
         return np.asarray((yield from self.rate(trial, texts)), np.float64) >= self.floor
+
+
+def _label(origin: Text, text: Text, label: int) -> Labelled:
+    """Return both texts, all their fields and the changed one without asides, as a classifier of the task reads them."""
+    before = origin.values()
+    return Labelled(before, tuple(map(strip_asides, before, text.values())), label)
 
 
 def restore_legible(origin: Text, text: Text) -> Text:

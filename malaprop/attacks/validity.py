@@ -50,23 +50,24 @@ def guards(kind: str) -> tuple[WordRule, ...]:
     return (*by_place, *by_pair, *sense, InContext(times=100, least=1.2e-4, several=kind == "synonyms"))
 
 
-def set_validity(attack: Attack, validity: str, *, judge: str = "", rated: bool = True) -> Attack:
+def set_validity(attack: Attack, validity: str, *, judge: Judge | None = None, rated: bool = True) -> Attack:
     """Return the attack at a validity: `paper`, `valid` or `strict`; see the module's docstring.
 
-    `judge` names another judge than the packaged one. `rated`: a paper's attack has its successes rated by the judge.
+    `judge` is another judge than the packaged one. `rated`: a paper's attack has its successes rated by the judge.
     Attacks that mean to change what a text says, or that change all texts at once, stay as they are.
     """
     if validity not in VALIDITIES:
         raise unknown("validity", validity, VALIDITIES)
     if attack.together is not None or isinstance(attack.goal, Kept):
         return attack
+    judge = judge or Judge()
     if validity == "paper":
-        return replace(attack, rater=Judge(name=judge)) if rated else attack
+        return replace(attack, rater=judge) if rated else attack
     guarded = _guard(attack)
     if validity == "valid":
-        return replace(guarded, judge=Judge(name=judge))
+        return replace(guarded, judge=judge)
     rules = (*attack.constraints, KnownWords(), PerplexityRatio(most=FLUENT))
-    return replace(guarded, constraints=rules, judge=Judge(name=judge, floor=SURE, both=True))
+    return replace(guarded, constraints=rules, judge=replace(judge, floor=SURE, both=True))
 
 
 def _guard(attack: Attack) -> Attack:

@@ -232,6 +232,19 @@ def _places(data: str, labels: Sequence[str], names: Sequence[str], present: Col
     return found
 
 
+def check_labels(data: Examples, other: Scores) -> None:
+    """Raise unless another model scores the labels of data that is numbered as one model numbers it."""
+    if are_numbers(data.labels) or names_of(other):
+        agree(data, other)
+    elif other.labels is not None and other.labels != len(data.labels):
+        raise DataError(f"{data.name} has {_counted(data.labels)}, {other.name} scores {other.labels}; {_REMEDY}")
+
+
+def number_of(names: Sequence[str], name: str | None, number: int) -> int:
+    """Return the place of a label among a model's names, and its own number where it is not found by name."""
+    return number if name is None else {_key(one): i for i, one in enumerate(names)}.get(_key(name), number)
+
+
 def _key(name: str) -> str:
     """Return the form in which names are compared: lower case, and a set of labels (a+b, b|a, b; a) in sorted order."""
     return "+".join(sorted(filter(None, (part.strip() for part in _BETWEEN.split(name.casefold()))))) or name

@@ -1,18 +1,19 @@
 """The judge of meaning: what differs between two texts, and chances that do not depend on the batch."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from malaprop.core.errors import AssetError, SettingError
-from malaprop.core.judgement import CHANGED, KEPT, Judgement, verdict
+from malaprop.core.errors import AssetError
+from malaprop.core.judgement import CHANGED, KEPT, Judgement, Labelled, verdict
 from malaprop.models.encoders import differences
 from malaprop.models.encoders.differences import NAMES, Relation, describe, find_changes, find_words, pair_sentences
 from malaprop.models.encoders.entailment import Entailment
-from malaprop.models.encoders.judge import Head, PackagedJudge, Referred, _packaged_head, open_judge
+from malaprop.models.encoders.judge import Head, PackagedJudge, Reference, Referred, _packaged_head
 from malaprop.models.tokens.batches import Bounds
 
 transformers = pytest.importorskip("transformers")
@@ -146,15 +147,19 @@ def test_a_chance_does_not_depend_on_the_batch(judge):
 
 def test_a_reference_lowers_the_chance_where_it_sees_the_label_go(judge):
     def reads(texts):
-        return [{"neg": 0.9, "pos": 0.1} if "not" in t or "bad" in t else {"neg": 0.2, "pos": 0.8} for t in texts]
+        return [(0.9, 0.1) if "not" in text or "bad" in text else (0.2, 0.8) for (text,) in texts]
 
-    pairs = [Judgement(one.original, one.changed, "pos") for one in PAIRS]
-    plain, referred = judge.kept(pairs), Referred(judge, [reads]).kept(pairs)
-    assert referred[0] == plain[0]
-    assert referred[1] == pytest.approx(plain[1] / 8, abs=1e-4)
-    wrong = [Judgement(one.original, one.changed, "neg") for one in PAIRS]  # not its label: it is not asked
-    assert Referred(judge, [reads]).kept(wrong)[:3] == plain[:3]
-    assert Referred(judge, [reads]).kept(PAIRS) == plain
+    def labelled(name, number):
+        return [replace(one, label=name, labelled=Labelled((one.original,), (one.changed,), number)) for one in PAIRS]
+
+    reference = Reference(ask=reads, column=lambda name, number: {"pos": 1, "neg": 0}.get(name, number))
+    plain, asked = judge.kept(PAIRS), Referred(judge, [reference])
+    for pairs in (labelled("pos", 0), labelled(None, 1)):  # by its name, or by its number
+        found = asked.kept(pairs)
+        assert found[0] == plain[0]
+        assert found[1] == pytest.approx(plain[1] / 8, abs=1e-4)
+    assert asked.kept(labelled("neg", 1))[:3] == plain[:3], "the reference gives the original another label"
+    assert asked.kept(PAIRS) == plain
 
 
 def test_bands_leave_room_for_doubt():
@@ -162,8 +167,6 @@ def test_bands_leave_room_for_doubt():
 
 
 def test_what_cannot_be_opened_is_said_in_one_line(tmp_path):
-    with pytest.raises(SettingError, match="no judge is called 'nobody'"):
-        open_judge("nobody")
     with pytest.raises(AssetError, match="other lexical numbers"):
         Head(write_head(tmp_path / "other.npz", 8, NAMES[:-1]))
     (tmp_path / "bad.npz").write_bytes(b"no")

@@ -31,7 +31,7 @@ LESS_ROBUST = 3  # the exit code
 # options that must be those of the baseline: with another value the two runs could not be compared
 SUITE = (
     "attack", "n", "seed", "split", "text_column", "label_column", "fields", "labels", "budget", "goal", "keep",
-    "quality", "validity", "judge",
+    "quality", "validity", "judge", "judge_reference",
 )  # fmt: skip
 PROMPT_OPTIONS = ("prompt", "shots", "label_words")  # may differ from the baseline: a check may test a new prompt
 BARS = {  # the names of --min, and the row that each applies to; "" is each single attack
@@ -93,6 +93,9 @@ class Check:
     keep: tuple[str, ...] | None = opt(None, "What must stay as it is, as audit takes it." + _AS_BASELINE, repeat=True)
     validity: str | None = opt(None, "paper, valid or strict, as audit takes it." + _AS_BASELINE)
     judge: str | None = opt(None, "Another judge of meaning, as audit takes it." + _AS_BASELINE)
+    judge_reference: tuple[str, ...] | None = opt(
+        None, "Other models of the task that the judge refers to, as audit takes them." + _AS_BASELINE
+    )
     quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE, rare=True)
     split: str | None = opt(None, "The part of the data." + _AS_BASELINE)
     labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from malaprop.attacks.candidates.lookup import SERVICE as SYNONYMS
@@ -27,6 +27,8 @@ from malaprop.engine.service import (
     UncachedScoring,
     count_texts,
 )
+from malaprop.frame.runs.judges import Find, open_named
+from malaprop.frame.runs.victims import victim as victim_of
 
 
 @cache
@@ -64,16 +66,16 @@ def _filling(name: str, device: str) -> Service:
 
 
 @cache
-def _judge(name: str, device: str) -> Any:
+def _judge(device: str) -> Any:
     from malaprop.models.encoders.judge import open_judge
 
-    return open_judge(name, device=device)
+    return open_judge(device=device)
 
 
 @cache
-def _judging(name: str, device: str) -> Service:
-    """Return a judge of meaning on a device, opened at its first use."""
-    return FunctionService(lambda asked: _judge(name, device).kept(asked), size=lambda one: len(one.changed))
+def _judging(device: str) -> Service:
+    """Return the packaged judge of meaning on a device, opened at its first use."""
+    return FunctionService(lambda asked: _judge(device).kept(asked), size=lambda one: len(one.changed))
 
 
 @cache
@@ -108,13 +110,17 @@ def _writing(name: str, device: str) -> Service:
 
 
 # services of which there are others by name, as masked-lm:NAME
-_BY_NAME = {MASKED_LM: _filling, JUDGE: _judging, TRANSLATOR: _translating, WRITER: _writing}
+_BY_NAME = {MASKED_LM: _filling, TRANSLATOR: _translating, WRITER: _writing}
 
 
 class Services(dict[str, Service]):
-    """Services by name; a masked language model, a writer and the like is added when its name is first looked up."""
+    """Services by name; a masked language model, a writer and the like is added when its name is first looked up.
+
+    `find` loads the models that a judge asks; where a run counts queries, it counts theirs too.
+    """
 
     device = "cpu"
+    find: Find | None = None
     purse: BudgetClient | None = None  # the run's budget, which answers of a writer are charged to
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -122,6 +128,10 @@ class Services(dict[str, Service]):
         if name not in self and colon and kind in _BY_NAME:
             found = _BY_NAME[kind](rest, self.device)
             self[name] = Charged(found, self.purse) if kind == WRITER and self.purse is not None else found
+        if name not in self and colon and kind == JUDGE:
+            find = self.find or partial(victim_of, device=self.device)
+            judge = open_named(rest, lambda: _judge(self.device), find)
+            self[name] = FunctionService(judge.kept, size=lambda one: len(one.changed))
         return super().get(name, default)
 
 
@@ -178,7 +188,7 @@ def shared() -> dict[str, Service]:
         "agreement": FunctionService(_count_slips),
         TOKENS: _encoding_tokens("cpu"),
         MASKED_LM: _filling("", "cpu"),
-        JUDGE: _judging("", "cpu"),
+        JUDGE: _judging("cpu"),
         PARSER: FunctionService(_parse, size=len),
     }
 
@@ -209,14 +219,14 @@ def shared_on(device: str) -> Services:
     if device.startswith("cuda"):
         made.device = device
         made[MASKED_LM] = _filling("", device)
-        made[JUDGE] = _judging("", device)
+        made[JUDGE] = _judging(device)
         made[TOKENS] = _encoding_tokens(device)
         for name in ENCODERS:
             made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, device)
     return made
 
 
-def services(victim: Victim) -> dict[str, Service]:
+def services(victim: Victim) -> Services:
     """Return all services for attacks on one victim; gradients, attention and the like only if it offers them."""
     scoring, parts = Scoring(victim), victim.parts
     made = shared_on(victim.device)

@@ -18,6 +18,7 @@ from malaprop.frame.study.shared_tasks import attack_share, slug
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.budget import Limits
+    from malaprop.core.example import Example
     from malaprop.core.victim import Victim, VictimDescription
     from malaprop.data.base import Examples
     from malaprop.frame.records.paired_texts import CleanAnswer
@@ -65,7 +66,16 @@ class Conditions:
         repeat=True,
     )
     validity: str = validity_option()
-    judge: str = opt("", "Another judge of meaning than the packaged one, as malaprop judge takes it.")
+    judge: str = opt(
+        "",
+        "Another judge of meaning than the packaged one: a language model, openai:MODEL@http://host/v1, causal:FOLDER "
+        "or causal:smollm2, which --max-queries and the like count too.",
+    )
+    judge_reference: tuple[str, ...] = opt(
+        (),
+        "Other models of the task, as --victim takes them, separated by commas: where they see a text lose its label, "
+        "the judge of meaning gives it a lower number.",
+    )
     quality: str | None = opt(
         None,
         "paper: as the recipe has it; strict: replacements of words keep grammar and meaning better, and break less.",
@@ -89,8 +99,10 @@ class Conditions:
         from malaprop.assets.languages import parse_languages
         from malaprop.assets.measures import check_measures
         from malaprop.attacks.quality import check_quality
+        from malaprop.frame.runs.judges import check_judge_name
 
         check_quality(self.quality, *attacks)
+        check_judge_name(self.judge)
         parse_languages(self.language)
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
@@ -126,10 +138,23 @@ class Conditions:
 
     def keep_meaning(self, attack: Attack, reader: Inputs) -> Attack:
         """Return the attack at the validity; texts that the judge cannot read are attacked as the paper has it."""
+        from malaprop.attacks.judge import Judge
         from malaprop.attacks.validity import set_validity
 
         validity = "paper" if reader["foreign"] else self.validity
-        return set_validity(attack, validity, judge=self.judge, rated=reader["rated"])
+        judge = Judge(name=self.judge, references=self.judge_reference)
+        return set_validity(attack, validity, judge=judge, rated=reader["rated"])
+
+    def open_judge(self, context: WorkerContext, victim: Victim, some: Sequence[Example]) -> list[VictimDescription]:
+        """Load the models that the judge asks and describe its references; raise on one that cannot be asked."""
+        from malaprop.frame.runs.judges import check_reference, configure
+
+        if self.judge:
+            self.open(context, configure(self.judge))
+        found = [self.open(context, one) for one in self.judge_reference]
+        for reference in found:
+            check_reference(reference, victim)
+        return [describe_labels(reference, some) for reference in found]
 
     def open(self, context: WorkerContext, thing: Any) -> Victim:
         """Load the victim; its answers are kept in the cache file if there is one."""
@@ -138,10 +163,14 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VictimChecked:
-    """A loaded and checked victim's description; `cut` is a line on texts that it truncates."""
+    """A loaded and checked victim's description; `cut` is a line on texts that it truncates.
+
+    `references` are the models of the task that the judge of meaning asks.
+    """
 
     about: VictimDescription
     cut: str = ""
+    references: tuple[VictimDescription, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,13 +202,15 @@ class DataReading:
 
     def match(self, look: str, inputs: Inputs) -> Examples:
         """Return the examples with labels numbered as the victim of the task `look` numbers them."""
-        from malaprop.data.matching import agree, are_numbers, describe_match
+        from malaprop.data.matching import agree, are_numbers, check_labels, describe_match
 
         if look not in self._matched:
             about, asked = inputs[look].about, self.selection
             typed = isinstance(asked.data, str)  # in Python values, numeric labels are the victim's own numbers
             plain = not typed and not asked.labels and are_numbers(self.examples.labels)
             found = self.examples if plain else agree(self.examples, about)
+            for reference in inputs[look].references:
+                check_labels(found, reference)
             said = describe_match(found, about)
             self._matched[look] = replace(found, notes=(*found.notes, *([said] if said else [])))  # type: ignore[type-var]
         return self._matched[look]
@@ -207,18 +238,25 @@ def check_victim(
 ) -> Iterator[VictimChecked]:
     """Load a victim where it will be attacked and describe it; raise if an attack needs what it does not offer."""
     from malaprop.core.capability import check
-    from malaprop.core.victim import VictimDescription
-    from malaprop.data.matching import count_labels
     from malaprop.frame.runs.cautions import describe_cut
 
     victim, some = conditions.open(context, inputs["victim"]), inputs["texts"]
     for attack in attacks:
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+    about, references = describe_labels(victim, some), conditions.open_judge(context, victim, some)
+    yield VictimChecked(about=about, cut=describe_cut(victim, some), references=tuple(references))
+
+
+def describe_labels(victim: Victim, some: Sequence[Example]) -> VictimDescription:
+    """Return a victim's description; one query counts its labels where it does not say them."""
+    from malaprop.core.victim import VictimDescription
+    from malaprop.data.matching import count_labels
+
     about = VictimDescription.of(victim)
     if about.labels is None:
         probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # no text of the user is sent
         about = replace(about, labels=count_labels(victim, probe))
-    yield VictimChecked(about=about, cut=describe_cut(victim, some))
+    return about
 
 
 def ask_all(conditions: Conditions, context: WorkerContext, inputs: Inputs) -> Iterator[CleanAnswer]:
@@ -251,6 +289,7 @@ def run_attack(
     width, doubts, attack = conditions.width, inputs["doubts"], attack.but(languages=inputs["languages"])
     known = context.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
     attack = conditions.keep_meaning(attack, inputs)
+    context.services(victim).find = partial(conditions.open, context)
     yield from attack_share(context, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
     yield from (Note(line, once=True) for line in victim.notes)
 

@@ -15,7 +15,7 @@ from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
-    from malaprop.engine.service import Service
+    from malaprop.frame.runs.services import Services
     from malaprop.frame.tasks.task import Task
 
 Made = TypeVar("Made")
@@ -73,7 +73,7 @@ class WorkerContext:
         self.folder = place.root
         self.before: Any = frozenset()
         self._held: OrderedDict[str, Victim] = OrderedDict()
-        self._services: tuple[str, int, dict[str, Service]] | None = None
+        self._services: tuple[str, int, Services] | None = None
         self._kept: dict[str, Any] = {}
         self._held_for: tuple[Path, Any] | None = None
         self._notes: list[str] = []
@@ -139,13 +139,17 @@ class WorkerContext:
         found: Made = self._held_for[1]
         return found
 
-    def services(self, victim: Victim) -> dict[str, Service]:
-        """Return the services for attacks on a victim; their memory serves all shares of a task."""
+    def services(self, victim: Victim) -> Services:
+        """Return the services for attacks on a victim; their memory serves all shares of a task.
+
+        Models that a judge of meaning asks are counted as victims are.
+        """
         from malaprop.frame.runs.services import services
 
         key = (str(self.folder), id(victim))
         if self._services is None or self._services[:2] != key:
             self._services = (*key, services(victim))
+            self._services[2].find = self.victim
         return self._services[2]
 
     def give_memory_back(self) -> None:

@@ -8,11 +8,12 @@ what it was trained on and how good it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +21,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from malaprop.assets import store
-from malaprop.core.errors import AssetError, SettingError
-from malaprop.core.judgement import Judgement
+from malaprop.core.errors import AssetError
+from malaprop.core.judgement import Judgement, MeaningJudge
 from malaprop.core.score import Floats
 from malaprop.models.encoders.differences import NAMES, describe, pair_sentences
 from malaprop.models.encoders.entailment import Entailment
@@ -32,13 +33,6 @@ LIMIT = 256  # tokens of a pair; two stretches of LONGEST words have about half 
 DIGITS = 4  # of a chance: what a batch changes lies far below
 _BOUNDS = Bounds(rows=64, tokens=4096, waste=0.05)
 _HEAD = ("malaprop.assets", "judge/head.npz")
-Reference = Callable[[Sequence[str]], Sequence[Mapping[str, float]]]  # texts to the probability of each label by name
-
-
-class Judge(Protocol):
-    """Gives the chance that a reader would say: same meaning, same label."""
-
-    def kept(self, judgements: Sequence[Judgement]) -> list[float]: ...
 
 
 class Head:
@@ -113,37 +107,52 @@ class PackagedJudge:
         return self.encoder.first(ids.to(self.device))  # padding has the number 0, which no text has
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A classifier of the same task: `ask` gives probabilities [text, label], `column` finds a label among them.
+
+    The label is given by its name, where it has one, and by its number.
+    """
+
+    ask: Callable[[Sequence[tuple[str, ...]]], Floats]
+    column: Callable[[str | None, int], int]
+
+
 class Referred:
     """A judge that also asks classifiers of the same task whether the changed text still has its label.
 
     A chance is multiplied by the share of the label's probability that the changed text keeps, the mean over the
-    references. One that would not give the original its label, or does not know the label's name, is not asked.
+    references. One that would not give the original its label has no say on it.
     """
 
-    def __init__(self, judge: Judge, references: Sequence[Reference]) -> None:
+    def __init__(self, judge: MeaningJudge, references: Sequence[Reference]) -> None:
         self.judge, self.references = judge, tuple(references)
 
     def kept(self, judgements: Sequence[Judgement]) -> list[float]:
         """Return the chances of the judge behind it, lowered where the references see the label go."""
         chances = self.judge.kept(judgements)
-        asked = [i for i, one in enumerate(judgements) if one.label is not None and one.original != one.changed]
+        known = ((i, one.labelled) for i, one in enumerate(judgements) if one.original != one.changed)
+        asked = {i: labelled for i, labelled in known if labelled is not None}
         if not asked:
             return chances
-        texts = [t for i in asked for t in (judgements[i].original, judgements[i].changed)]
-        answers = [reference(texts) for reference in self.references]
-        for at, i in enumerate(asked):
-            shares = [_share(found[2 * at], found[2 * at + 1], str(judgements[i].label)) for found in answers]
-            held = [share for share in shares if share is not None]
-            if held:
-                chances[i] = round(chances[i] * float(np.mean(held)), DIGITS)
+        texts = [text for one in asked.values() for text in (one.original, one.changed)]
+        shares = np.full((len(self.references), len(asked)), np.nan)
+        for at, reference in enumerate(self.references):
+            found = np.asarray(reference.ask(texts), np.float64).reshape(len(asked), 2, -1)
+            for row, (i, one) in enumerate(asked.items()):
+                before, after = found[row]
+                shares[at, row] = _share(before, after, reference.column(judgements[i].label, one.label))
+        for i, held in zip(asked, shares.T, strict=True):
+            if not np.isnan(held).all():
+                chances[i] = round(chances[i] * float(np.nanmean(held)), DIGITS)
         return chances
 
 
-def _share(before: Mapping[str, float], after: Mapping[str, float], label: str) -> float | None:
-    """Return how much of the label's probability is left, at most 1; None if the original would not get the label."""
-    if label not in before or label != max(before, key=lambda name: before[name]):
-        return None
-    return min(1.0, after.get(label, 0.0) / before[label])
+def _share(before: Floats, after: Floats, label: int) -> float:
+    """Return how much of the label's probability is left, at most 1; NaN if the original would not get the label."""
+    if not 0 <= label < len(before) or before.argmax() != label or before[label] <= 0:
+        return float("nan")
+    return float(min(1.0, after[label] / before[label]))
 
 
 @cache
@@ -152,8 +161,6 @@ def _packaged_head() -> Head:
         return Head(path)
 
 
-def open_judge(name: str = "", device: str = "cpu") -> Judge:
-    """Open a judge of meaning by its name; the empty one is the packaged judge."""
-    if name:
-        raise SettingError(f"no judge is called {name!r}; leave the name out for the packaged one")
+def open_judge(device: str = "cpu") -> PackagedJudge:
+    """Open the packaged judge of meaning."""
     return PackagedJudge(store.locate("entailment"), _packaged_head(), device=device)
