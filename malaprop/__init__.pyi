@@ -223,6 +223,7 @@ def study(
     keep: Sequence[str] | str | None = ...,
     validity: str = ...,
     judge: str = ...,
+    judge_reference: Sequence[str] | str = ...,
     quality: str | None = ...,
     language: str = ...,
     cache: str | PathLike[str] | None = ...,
@@ -268,7 +269,11 @@ def study(
         validity: valid: guards keep the meaning of words, and only a text that the judge of meaning lets
             pass is a success; strict: likewise, both ways, fluent and of known words; paper: the recipe as
             published.
-        judge: Another judge of meaning than the packaged one, as malaprop judge takes it.
+        judge: Another judge of meaning than the packaged one: a language model,
+            openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2, which --max-queries and the like
+            count too.
+        judge_reference: Other models of the task, as --victim takes them, separated by commas: where they
+            see a text lose its label, the judge of meaning gives it a lower number.
         quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning better,
             and break less.
         language: The language of the texts, such as de, or several, separated by commas; auto: as the texts
