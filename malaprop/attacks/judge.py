@@ -81,7 +81,7 @@ class Judge:
 
 
 def _label(origin: Text, text: Text, label: int) -> Labelled:
-    """Return both texts, all their fields and the changed one without asides, as a classifier of the task reads them."""
+    """Return both texts as a classifier of the task reads them: all fields, the changed one without asides."""
     before = origin.values()
     return Labelled(before, tuple(map(strip_asides, before, text.values())), label)
 

@@ -20,6 +20,7 @@ from malaprop.engine.service import FunctionService
 from malaprop.frame.records.outcome import from_json, to_json
 from malaprop.frame.records.summary import Rate, Summary
 
+pytestmark = pytest.mark.usefixtures("tiny_assets")
 TABLE = {"good": ("bad", "nice"), "fine": ("okay", "nice"), "great": ("bad", "film")}
 
 
