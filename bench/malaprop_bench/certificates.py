@@ -15,15 +15,15 @@ from typing import Any
 from malaprop.core.codec import decode, encode
 from malaprop.core.errors import RecordError
 from malaprop.features.defending.certified_record import CertifiedRecord, chart, curves
-from malaprop.frame.report.figures import HEIGHT, WIDTH, legend_mark
+from malaprop.frame.report.figures import HEIGHT, legend_mark
 from malaprop.frame.report.markup import tag
+from malaprop_bench.picture import stand_alone
 
 HEAD = ("model", "texts", "defence", "copies, alpha", "vote", "d = 1", "d = 2", "d = 3", "d = 5", "any number")
 HELD = (
     "model", "texts", "defence", "attack", "d", "certified", "left by the attack", "attacked texts inside",
     "changed at random inside", "they turn the vote", "they contradict",
 )  # fmt: skip
-_COLORS = ("#0b6fb8", "#c2571a", "#2a8a4a", "#8a3fa0", "#8a6d1f", "#555", "#b0245a", "#15808a")
 _LINE = 20  # height of a line of the key
 
 
@@ -98,17 +98,7 @@ def draw(found: Sequence[tuple[str, CertifiedRecord]]) -> str:
         )
         for number, (name, _) in enumerate(named)
     )
-    colors = ";".join(f"--c{number}:{color}" for number, color in enumerate(_COLORS))
-    style = (
-        f"svg{{{colors}}}text{{font:13px system-ui,sans-serif;fill:#333}}.grid{{stroke:#ddd}}.base{{stroke:#888}}"
-        ".line{fill:none;stroke-width:2.25;stroke-linejoin:round}.whisker{stroke:#222;stroke-width:1.5}"
-    )
-    high = HEIGHT + 20 + _LINE * len(named)
-    inner = picture.replace("<svg ", f'<svg width="{WIDTH}" height="{HEIGHT}" ', 1)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}">\n<style>{style}</style>\n'
-        f'<rect width="100%" height="100%" fill="#fff"/>\n{inner}\n{key}\n</svg>\n'
-    )
+    return stand_alone(picture, key, below=20 + _LINE * len(named))
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -28,16 +28,23 @@ if TYPE_CHECKING:
     from malaprop.features.profile.study import Profile
 
 GRID = tuple(round(0.01 * step, 2) for step in range(round(MOST / 0.01) + 1))  # of the worst case
+CURVES = ("noise", "attack")
 _NEVER = float("inf")
 _SLACK = 1e-6  # shares in records are rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A victim's entry, and the score of each text by its id."""
+    """A victim's entry, and by curve the area of each text, 0 to 100, by the text's id; both empty without a score."""
 
     entry: ProfileEntry
-    scores: Mapping[str, float]
+    areas: Mapping[str, Mapping[str, float]]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The score of each text: the mean of both areas."""
+        noise, attack = (self.areas.get(curve, {}) for curve in CURVES)
+        return {id: (area + attack[id]) / 2 for id, area in noise.items()}
 
 
 def gather(study: Profile, root: Path, data: Dataset) -> ProfileRecord:
@@ -45,7 +52,7 @@ def gather(study: Profile, root: Path, data: Dataset) -> ProfileRecord:
     noise = {name: _read(JsonFile(NoiseAnswers), root / "noise" / name) for name in study.named}
     labels = Counter(example.label for example in data)
     commonest = max(labels.values(), default=0)
-    found = [_profile_victim(root, name, noise[name], study.sources, commonest) for name in study.named]
+    found = [profile_victim(root, name, noise[name], study.sources, commonest) for name in study.named]
     found.sort(key=lambda one: (-one.entry.score.value if one.entry.score else 1.0, one.entry.victim))
     below: list[Scored | None] = [*found[1:], None]
     entries = [replace(one.entry, gap=_gap(one, other)) for one, other in zip(found, below, strict=True)]
@@ -74,28 +81,32 @@ def _read(output: Output, folder: Path) -> Any:
     return output.value(folder) if output.there(folder) else Skipped("a spending limit ended the run before it")
 
 
-def _profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], commonest: int) -> Scored:
+def profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], commonest: int) -> Scored:
+    """Return one victim's entry and the scores of its texts, from the files of its tasks and its answers to noise."""
     clean, runs = _read(JsonFile(CorrectTexts), root / "clean" / name), _read(RunFolder(), root / "runs" / name)
     missing = next((one for one in (clean, noise, runs) if isinstance(one, Skipped)), None)
     entry = ProfileEntry(victim=name, reason="" if missing is None else missing.reason)
     if not isinstance(clean, Skipped):
         entry = replace(entry, clean=Rate(sum(clean.right), len(clean.right)))
     if missing is not None:
-        return Scored(entry=entry, scores={})
+        return Scored(entry=entry, areas={})
     breaks = find_breaks(runs)
     ids = [id for id in noise.ids if id in breaks]
     if not ids:
-        return Scored(entry=replace(entry, reason=describe_errors(runs)), scores={})
+        return Scored(entry=replace(entry, reason=describe_errors(runs)), areas={})
     right = _noise_accuracy(noise, ids)
-    areas = noise_areas((0.0, *SHARES), right), worst_areas(np.asarray([breaks[id] for id in ids]), MOST)
-    scores = 50 * (areas[0] + areas[1])
+    noisy = 100 * noise_areas((0.0, *SHARES), right)
+    worst = 100 * worst_areas(np.asarray([breaks[id] for id in ids]), MOST)
     doubts = _doubts(runs, sum(clean.right), commonest)
     entry = replace(
-        entry, score=estimate(scores), noise_score=estimate(100 * areas[0]), worst_score=estimate(100 * areas[1]),
+        entry, score=estimate((noisy + worst) / 2), noise_score=estimate(noisy), worst_score=estimate(worst),
         noise=_noise_points(noise, ids, right), one_word=_one_word(runs), worst=_worst_points(list(breaks.values())),
         queries=_queries(runs), transfer=_transfer(root, name, sources), notes=doubts,
     )  # fmt: skip
-    return Scored(entry=entry, scores=dict(zip(ids, scores.tolist(), strict=True)))
+    areas = {
+        curve: dict(zip(ids, area.tolist(), strict=True)) for curve, area in zip(CURVES, (noisy, worst), strict=True)
+    }
+    return Scored(entry=entry, areas=areas)
 
 
 def _doubts(runs: Sequence[Outcome], right: int, commonest: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from malaprop.frame.report.run_entries import COLORS
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, bullets, card, lines_of, number, panel, share, show_rate, table
 
-NAMES = ("Victim", "Score", "Clean", "Noise 10%", "1 word", "20%", "Queries")  # what a terminal has room for
+NAMES = ("Victim", "Score", "Clean", "Noise 10%", "1 word", "20%")  # what a terminal has room for
 _COLUMNS = (
     *("Victim", "Score", "Ahead by", "Noise score", "Attack score", "Clean", "Noise 10%"),
     *("1 word", "5%", "10%", "20%", "Queries", "Transfer"),
@@ -38,6 +38,7 @@ _VALIDITY = {
     "strict": "Guards and a judge keep the meaning of the texts, by strict bounds.",
 }
 _LINE, _COLUMN, _BESIDE = 11, 17, 48  # height and width of a rank beside the chart, and the room for all of them
+CHART = WIDTH + _BESIDE  # width of the chart
 
 
 def body(records: Sequence[ProfileRecord]) -> Markup:
@@ -159,7 +160,7 @@ def chart(entries: Sequence[ProfileEntry]) -> Markup:
         ends += [(height_of(noise[-1][1]), str(rank), color), (height_of(worst[-1][1]), str(rank), color)]
     about = "; ".join(_describe(one) for one in entries if one.score is not None)
     name = "Accuracy against the share of changed words"
-    return figure("lines", name, about, (WIDTH + _BESIDE, HEIGHT), frame(axis), *shapes, *_ranks(ends))
+    return figure("lines", name, about, (CHART, HEIGHT), frame(axis), *shapes, *_ranks(ends))
 
 
 def _describe(one: ProfileEntry) -> str:
@@ -203,6 +204,7 @@ def terminal(record: ProfileRecord) -> str:
         cells = dict(zip(_COLUMNS, _row(rank, one), strict=True))
         if one.score is not None:
             cells["Score"] = f"{one.score.value:.1f} ({one.score.low:.0f}-{one.score.high:.0f})"
+        cells["Victim"] = cells["Victim"].replace(" ", "\N{NO-BREAK SPACE}")  # else a line ends behind the rank
         rows.append([cells[name] for name in NAMES])
     title = f"{record.data}, {record.texts:,} texts; 1 word, 20%: accuracy under attack"
     return lines_of(title, NAMES, rows)

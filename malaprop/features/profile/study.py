@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
-ATTACKS = ("textfooler", "pwws")
+ATTACKS = ("textfooler", "pwws", "deepwordbug")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
