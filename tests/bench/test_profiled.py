@@ -32,48 +32,41 @@ def calm(texts):
     return toy.predict(texts)
 
 
-@pytest.fixture(scope="module")
-def held(tmp_path_factory):
+@pytest.fixture
+def held(tmp_path):
     """Profiles of a brittle victim, and of a calm one in its place as its hardened twin."""
-    root = tmp_path_factory.mktemp("profiles")
     for seed in (0, 1):
         settings = {"attack": "deepwordbug", "n": 0, "validity": "paper", "seed": seed}
-        mp.profile([brittle, calm], PAIRS, out=root / str(seed), **settings)
-    profiled.add(root / "profile.json", [root / "0", root / "1"], {"brittle": "of paper"}, {"calm": "brittle"})
-    return profiled.read(root / "profile.json")
+        mp.profile([brittle, calm], PAIRS, out=tmp_path / str(seed), **settings)
+    profiled.add(
+        tmp_path / "profile.json", [tmp_path / "0", tmp_path / "1"], {"brittle": "of paper"}, {"calm": "brittle"}
+    )
+    return profiled.read(tmp_path / "profile.json")
 
 
-def test_a_run_has_the_areas_of_its_texts(held):
+@pytest.mark.filterwarnings("ignore:using a short list of common misspellings")
+def test_profiles_are_kept_text_by_text(held):
     assert held.about == {"brittle": "of paper"}
+    scores = []
     for run in held.runs:
-        for one in run.profile.entries:
-            areas = run.areas[one.victim]
-            assert len(areas["noise"]) == len(areas["attack"]) == len(PAIRS)
+        scores.append({one.victim: one.score.value for one in run.profile.entries})
+        for name, areas in run.areas.items():
             both = [(a + b) / 2 for a, b in zip(areas["noise"], areas["attack"], strict=True)]
-            assert sum(both) / len(both) == pytest.approx(one.score.value, abs=0.01)
+            assert len(both) == len(PAIRS)
+            assert sum(both) / len(both) == pytest.approx(scores[-1][name], abs=0.01)
 
-
-def test_a_hardened_victim_stands_beside_its_plain_twin(held):
     gap = profiled.differ(held, "calm", "brittle")
-    scores = [{one.victim: one.score.value for one in run.profile.entries} for run in held.runs]
     assert gap.value == pytest.approx(sum(one["calm"] - one["brittle"] for one in scores) / 2, abs=0.01)
     assert gap.value > 0
-    ((name, plain, *_),) = profiled.twin_rows(encode(held))
-    assert (name, plain) == ("calm", "brittle")
+    assert [row[:2] for row in profiled.twin_rows(encode(held))] == [["calm", "brittle"]]
     assert [row[0] for row in profiled.rows(encode(held))] == ["1. calm", "2. brittle"]
 
-
-def test_rank_correlation_known_by_hand(held):
     one, other = (run.profile for run in held.runs)
-    assert profiled.tau(one, other) == 1
     first, second = one.entries
     turned = replace(one, entries=(replace(first, victim="brittle"), replace(second, victim="calm")))
-    assert profiled.tau(one, turned) == -1
+    assert (profiled.tau(one, other), profiled.tau(one, turned)) == (1, -1)
 
-
-def test_the_picture_is_a_file_of_its_own(held):
     drawn = ElementTree.fromstring(profiled.draw(held))
-    assert drawn.tag.endswith("svg")
     assert len(drawn.findall(".//{*}path[@class='line']")) == 4
 
 
