@@ -10,6 +10,7 @@ import toy
 
 import malaprop as mp
 from malaprop.attacks.attack import try_in_turn
+from malaprop.attacks.candidates.chars import CharEdits
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.cli.main import main
 from malaprop.core.errors import SettingError, VictimError
@@ -18,9 +19,11 @@ from malaprop.features.profile.gather import _doubts, find_breaks
 from malaprop.features.profile.noise import SHARES
 from malaprop.features.profile.report import body, chart, headline, terminal
 from malaprop.features.profile.score import estimate, noise_areas, worst_areas
+from malaprop.features.profile.study import ATTACKS
 from malaprop.frame.records.outcome import Edit, Outcome, Side
 from malaprop.frame.records.summary import Rate
 
+pytestmark = pytest.mark.filterwarnings("ignore:using a short list of common misspellings")
 PAIRS = [
     ("a great film , really , one of the best of the year", 1),
     ("a good film of the year about a man and his dog", 1),
@@ -105,6 +108,12 @@ def test_every_recipe_keeps_the_meaning_that_it_is_told_to_keep():
         assert after.candidates != before.candidates  # behind guards
         assert after.judge == valid.judge
         assert any(isinstance(rule, MaxShare) and rule.share == MOST for rule in after.constraints)
+
+
+def test_the_default_attacks_misspell_words_too():
+    *words, spelling = make_attack(ATTACKS, validity="valid").stages
+    assert isinstance(spelling.candidates, CharEdits)
+    assert not any(isinstance(stage.candidates, CharEdits) for stage in words)
 
 
 def test_invalid_successes_are_counted_in_a_note():
