@@ -250,8 +250,8 @@ def translate(sentences: Sequence[str]) -> list[str]:
 
 
 def write(prompts: Sequence[Prompt]) -> list[tuple[str, ...]]:
-    """Answer with the last line of the prompt, in which each good is okay, and what is fine is poor."""
-    said = [prompt.text.splitlines()[-1].removeprefix("Sentence: ") for prompt in prompts]
+    """Answer with the last sentence of the prompt, in which each good is okay, and what is fine is poor."""
+    said = [prompt.text.rpartition("Sentence: ")[2].splitlines()[0] for prompt in prompts]
     return [(f"Here it is:\n1. {text.replace('good', 'okay')}", text.replace("fine", "poor"), "") for text in said]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from malaprop.attacks.attack import Attack, Own, try_in_turn
+from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.search.sentences import FromBest, Sentences
 from malaprop.attacks.sentences.distract import Distract
 from malaprop.attacks.sentences.rewriters import (
@@ -42,16 +43,18 @@ def paraphrase(
     prompt: str | None = None,
     count: int = 4,
     tokens: int = 0,
-    heat: float = 0.8,
+    heat: float = 0.6,
+    similar: float = 0.7,
     whole: bool = False,
 ) -> Attack:
     """Ours: a language model says each sentence in other words, `count` times; those that gain are put in.
 
     The model is a causal one of transformers in this process, or one behind a server; `prompt` asks it, a text with
-    {text} in it or "@FILE".
+    {text} in it or "@FILE". A text whose sentence vector is less `similar` to the original's is not taken.
     """
     rewriter = Paraphrase(model=model, prompt=_read_prompt(prompt), count=count, tokens=tokens, heat=heat)
-    return _rewrite("paraphrase", rewriter, whole=whole)
+    made = _rewrite("paraphrase", rewriter, whole=whole)
+    return replace(made, constraints=(SentenceCosine(floor=similar),)) if similar else made
 
 
 def _read_prompt(prompt: str | None) -> str:

@@ -14,14 +14,18 @@ from malaprop.core.errors import SettingError
 
 PACKAGED_WRITER = "causal:smollm2"
 PACKAGED_TRANSLATORS = ("fast:en-pt", "fast:pt-en")
-PROMPT = (
-    "Rewrite the sentence in other words. Keep its meaning and its tone, and add nothing. Answer with the new sentence "
-    "alone.\n\nSentence: {text}"
-)
+PROMPT = """Rewrite the sentence in other words. Keep its meaning and its tone, and add nothing.
+
+Sentence: The train was late, but the trip was worth it.
+Rewrite: Although the train did not come on time, it was a good trip.
+
+Sentence: The minister said on Monday that taxes would not rise.
+Rewrite: On Monday the minister announced that there would be no increase in taxes.
+
+Sentence: {text}
+Rewrite:"""
 _HOLE = "{text}"
-_PREFACE = re.compile(
-    r"^(?:(?:sure|here|okay|rewritten|rewrite|paraphrase[d]?|sentence|answer)\b[^:\n]{0,60}:)\s*", re.I
-)
+_PREFACE = re.compile(r"^(?:(?:sure|here|okay|rewritten|rewrite|paraphrased?|sentence|answer)\b[^:\n]{0,60}:)\s*", re.I)
 _NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*\u2022])\s+")
 
 
@@ -77,7 +81,7 @@ class Paraphrase:
     prompt: str = PROMPT
     count: int = 4
     tokens: int = 0
-    heat: float = 0.8
+    heat: float = 0.6
 
     def __post_init__(self) -> None:
         if _HOLE not in self.prompt:
