@@ -11,8 +11,7 @@ from pathlib import Path
 from attack_a_function import EXAMPLES, predict
 
 import malaprop as mp
-from malaprop.features.defending.randel import RanDel
-from malaprop.features.defending.ranmask import RanMask
+from malaprop.features.defending.lost_words import RanDel, RanMask
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ import pytest
 import toy
 from hypothesis import HealthCheck, settings
 
-from malaprop.assets.senses import Sense
 from malaprop.assets.synonyms import Synonyms
 from malaprop.assets.vectors import Neighbours, Vectors
+from malaprop.attacks.constraints.senses import Sense
 from malaprop.core.errors import AssetError
 from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
@@ -224,7 +224,7 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
     monkeypatch.setattr("malaprop.assets.tagger.open_tagger", lambda *_: light_tagger.LightTagger())
     monkeypatch.setattr("malaprop.assets.relations.open_relations", _Relations)
     monkeypatch.setattr("malaprop.assets.polarity.open_polarity", _Polarity)
-    monkeypatch.setattr("malaprop.assets.senses.open_senses", _Senses)
+    monkeypatch.setattr("malaprop.attacks.constraints.senses.open_senses", _Senses)
     monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
     monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
     monkeypatch.setattr("malaprop.assets.synonyms.open_synonyms", _synonyms)

@@ -110,3 +110,27 @@ def test_no_function_has_more_than_60_lines():
 def test_lines_of_a_function_are_counted():
     source = "@cache\ndef short():\n    pass\n\n\nclass A:\n    async def long(self):\n" + "        pass\n" * 60
     assert sorted(count_lines(source)) == [(2, "short"), (61, "long")]
+
+
+NAMES_FILE = re.compile(r"`([\w/]+\.py)`")
+
+
+def find_missing(text: str, folder: Path) -> list[str]:
+    """The files that a text names and that are nowhere below the folder."""
+    return [name for name in NAMES_FILE.findall(text) if not any(folder.rglob(name))]
+
+
+def test_a_package_names_files_that_it_has():
+    faults = {
+        str(path.relative_to(ROOT)): missing
+        for path in sorted((ROOT / "malaprop").glob("**/__init__.py"))
+        if (missing := find_missing(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "", path.parent))
+    }
+    assert not faults
+
+
+def test_the_page_on_architecture_names_files_that_there_are():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(NAMES_FILE.findall(text)) > 10
+    assert not [name for name in find_missing(text, ROOT / "malaprop") if not (ROOT / name).is_file()]
+    assert find_missing("`rooms.py` and `no_such.py`", ROOT / "malaprop") == ["no_such.py"]

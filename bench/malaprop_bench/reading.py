@@ -93,13 +93,13 @@ def _round(mean: Any, values: Sequence[float]) -> float | None:
 
 
 def _count_mistakes(texts: Sequence[str]) -> dict[str, int]:
-    from malaprop.assets.grammar import open_checker
+    from malaprop.assets.measures import open_checker
 
     return dict(zip(texts, open_checker().mistakes(texts), strict=True))
 
 
 def _name_checker() -> str:
-    from malaprop.assets.grammar import open_checker
+    from malaprop.assets.measures import open_checker
 
     return type(open_checker()).__name__
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from malaprop.core.victim import Fields
 from malaprop.data.base import load
-from malaprop.features.defending.querymemory import QueryMemory
+from malaprop.features.defending.stateful import QueryMemory
 from malaprop.frame.records.summary import Rate
 
 HEAD = ("texts of", "limit", "rejected", "milliseconds a text")

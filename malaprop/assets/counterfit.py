@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from malaprop.assets import yardsticks
 from malaprop.assets.archives import Members
 from malaprop.assets.inflection import ending
-from malaprop.assets.nearest import Floats, passing
-from malaprop.assets.vectors import Vectors, keep, open_vectors
+from malaprop.assets.vectors import Floats, Vectors, keep, open_vectors, passing
 from malaprop.assets.wordnet import PARTS, WordNet, open_wordnet
 
 Pairs = NDArray[np.int64]

@@ -105,11 +105,6 @@ def inflect_each(wordnet: WordNet, lemma: str, like: str, pos: str) -> tuple[str
     return tuple(dict.fromkeys(forms.get(mark, lemma) for mark in MARKS[pos] if mark in marks)) or (lemma,)
 
 
-def inflect(wordnet: WordNet, lemma: str, like: str, pos: str) -> str:
-    """Return the lemma in the form that `like` has: movie, like films (n), gives movies."""
-    return inflect_each(wordnet, lemma, like, pos)[0]
-
-
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|[.,;:!?()\"]")  # noqa: RUF001 - a mark parts what stands beside it
 _VOWEL = re.compile(r"[aeiou]|hour|hon(?:est|ou?r)|heir")
 _AS_CONSONANT = re.compile(r"one|once|uni(?![nm])|eu|us[aeu]|ut[aei]|ub|ur[aeiou]")  # spoken with w or y

@@ -28,9 +28,9 @@ from malaprop.assets.counterfit import Pairs, centred, constraints
 from malaprop.assets.download import say
 from malaprop.assets.inflection import MARKS, add, find_marks, list_forms
 from malaprop.assets.lexicon import stop_words
-from malaprop.assets.nearest import MOST, Floats, Ints
 from malaprop.assets.polarity import read_ratings
 from malaprop.assets.relations import Relations, open_relations
+from malaprop.assets.vectors import MOST, Floats, Ints
 from malaprop.assets.wordnet import PARTS, WordNet, open_wordnet
 from malaprop.core.errors import SettingError
 from malaprop.core.text import word_pattern

@@ -175,7 +175,7 @@ class WordNet:
     def synonyms(self, word: str, pos: str | None = None, *, multiword: bool = False) -> tuple[str, ...]:
         """Return the names in all synsets of the word and its base forms, sorted, without the word itself in any case.
 
-        `pos` None stands for all four. Names are base forms: see `inflect` to give them the word's ending.
+        `pos` None stands for all four. Names are base forms: see `inflect_each` to give them the word's ending.
         """
         return self._synonyms(word, pos, multiword)
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.assets.folders import data_root
-from malaprop.assets.nearest import Floats, Ints
-from malaprop.assets.vectors import Vectors
+from malaprop.assets.vectors import Floats, Ints, Vectors
 
 
 def mean_cosine(matrix: Floats, pairs: NDArray[np.int64]) -> float | None:

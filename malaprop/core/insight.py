@@ -59,20 +59,6 @@ class Blank:
     slots: Ints
 
 
-class Attention(Protocol):
-    """The part of a victim that shows its attention."""
-
-    def focus(self, looks: Sequence[Focus]) -> list[Floats]: ...
-
-
-class Embeddings(Protocol):
-    """The part of a victim that shows the vector that its classifier reads."""
-
-    def apart(self, looks: Sequence[Apart]) -> list[Floats]: ...
-
-    def toward(self, looks: Sequence[Toward]) -> list[Floats]: ...
-
-
 class Padding(Protocol):
     """The part of a victim that scores texts with zero vectors in them."""
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.assets import vectorfiles
-from malaprop.assets.nearest import nearest
-from malaprop.assets.vectors import Neighbours, Vectors, keep, open_neighbours, open_vectors, read_vectors
+from malaprop.assets.vectors import Neighbours, Vectors, keep, nearest, open_neighbours, open_vectors, read_vectors
 from malaprop.core.errors import DataError, SettingError
 
 TEXT = "up 0 2\nright 3 0\ndiagonal 1 1\n"

@@ -9,7 +9,7 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.assets.inflection import add, find_slips, inflect, inflect_each, list_forms
+from malaprop.assets.inflection import add, find_slips, inflect_each, list_forms
 from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
 from malaprop.attacks.candidates.combined import agree
 from malaprop.core.errors import AssetError, SettingError
@@ -136,7 +136,7 @@ def test_endings(base, mark, expected):
     ],
 )
 def test_inflecting_like_another_word(wordnet, lemma, like, pos, expected):
-    assert inflect(wordnet, lemma, like, pos) == expected
+    assert inflect_each(wordnet, lemma, like, pos)[0] == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import toy
 from toy import listed
 
 from malaprop.assets import lexicon
-from malaprop.assets.senses import Sense
 from malaprop.attacks.attack import WordRule
 from malaprop.attacks.candidates.chars import CharEdits
 from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
@@ -19,7 +18,7 @@ from malaprop.attacks.candidates.lookup import CloseSynonyms, Listed, NearWords,
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
 from malaprop.attacks.constraints.guards import KeepFunctionWords, KeepQuantities, SameForm, SamePolarity
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, Related
-from malaprop.attacks.constraints.senses import FitsSense
+from malaprop.attacks.constraints.senses import FitsSense, Sense
 from malaprop.attacks.trial import Trial
 from malaprop.attacks.validity import KINDS, guard, guards
 from malaprop.core.ask import MASKED_LM, Guesses
@@ -138,7 +137,7 @@ def senses(tiny_assets, monkeypatch) -> None:
     )
     told = SimpleNamespace(of=lambda word, part: SENSES.get(word, ()), describe=lambda synset: f"sense {synset}")
     monkeypatch.setattr("malaprop.assets.relations.open_relations", lambda: relations)
-    monkeypatch.setattr("malaprop.assets.senses.open_senses", lambda: told)
+    monkeypatch.setattr("malaprop.attacks.constraints.senses.open_senses", lambda: told)
 
 
 def read(texts):

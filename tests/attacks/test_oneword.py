@@ -205,7 +205,7 @@ def test_mistakes_of_grammar_are_counted_by_the_checker_that_is_there(monkeypatc
     import sys
     from types import ModuleType, SimpleNamespace
 
-    from malaprop.assets.grammar import open_checker
+    from malaprop.assets.measures import open_checker
     from malaprop.core.errors import AssetError
     from malaprop.engine.service import FunctionService
 

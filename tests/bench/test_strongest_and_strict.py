@@ -64,7 +64,7 @@ def test_what_every_recipe_broke_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "read_perplexities", lambda texts: {text: float(len(text)) for text in texts})
     monkeypatch.setattr(reading, "why_not", lambda _: "")
     checker = SimpleNamespace(mistakes=lambda texts: [text.count("awful") for text in texts])
-    monkeypatch.setattr("malaprop.assets.grammar.open_checker", lambda: checker)
+    monkeypatch.setattr("malaprop.assets.measures.open_checker", lambda: checker)
     never = listed({"nothing": ("much",)}, name="never")
     for attack in (DEAR, never):
         run_to_folder(attack, toy.victim(), of(examples(TEXTS)), tmp_path / attack.name)

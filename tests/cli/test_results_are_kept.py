@@ -10,7 +10,7 @@ import toy
 
 from malaprop.cli.main import main
 from malaprop.core.errors import RecordError
-from malaprop.frame.records.kept_settings import keep_settings
+from malaprop.papers.universal.rules.command import keep_settings
 
 
 @pytest.fixture

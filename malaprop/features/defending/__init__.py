@@ -1,9 +1,9 @@
 """Victims behind defences, certificates and detectors, and the test that compares them.
 
 - Votes over noisy copies: `smooth.py` has the protocol of the noise, the vote, and training on noisy copies;
-  `safer.py`, `ranmask.py` and `randel.py` are the three noises.
+  `safer.py` and `lost_words.py` (RanMASK, RanDel) are the three noises.
 - Other defences around a victim: `purify.py` (with `spellcheck.py`) cleans texts, `detect.py` rejects suspicious ones,
-  `stateful.py` (with `querymemory.py`) rejects texts that are like many queries before.
+  `stateful.py` rejects texts that are like many queries before.
 - Certificates: `certify_study.py` (`malaprop certify`), `certified_record.py`. `certify.py` has the bounds,
   `challenge.py` tests certificates and limits attacks to what they cover.
 - Detectors: `detect_study.py` (`malaprop detect fit` and `detect score`), `detection_record.py`. The folder
@@ -61,15 +61,15 @@ ROOM = Room(
     },
     wrappers={
         "safer": ".safer:Safer",
-        "ranmask": ".ranmask:RanMask",
-        "randel": ".randel:RanDel",
+        "ranmask": ".lost_words:RanMask",
+        "randel": ".lost_words:RanDel",
         "purify": ".purify:Purify",
         "detect": ".detect:Detect",
         "stateful": ".stateful:Stateful",
     },
     methods={
         "safer": ".safer:SwappedTraining",
-        "ranmask": ".ranmask:MaskedTraining",
-        "randel": ".randel:DeletionTraining",
+        "ranmask": ".lost_words:MaskedTraining",
+        "randel": ".lost_words:DeletionTraining",
     },
 )

@@ -26,8 +26,7 @@ from malaprop.core.settings import plain as plain_values
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.victim import Victim
 from malaprop.features.defending.certified_record import Certificate, CertifiedRecord
-from malaprop.features.defending.randel import RanDel
-from malaprop.features.defending.ranmask import RanMask
+from malaprop.features.defending.lost_words import RanDel, RanMask
 from malaprop.features.defending.safer import Safer
 from malaprop.features.defending.smooth import Noise, answer_by_vote, answer_copies, cut_text
 from malaprop.frame.records.run import Run

@@ -26,7 +26,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields
-from malaprop.features.defending.ranmask import same_gaps
+from malaprop.features.defending.lost_words import same_gaps
 from malaprop.features.defending.smooth import CopiesVote, NoisyTraining, Vote
 from malaprop.training.splits import Splits
 from malaprop.zoo.train import TrainingJob

@@ -3,7 +3,7 @@
 - `command.py` (`malaprop explain`) prints and writes what follows for one text, or compares victims on many texts.
 - `importance.py` (`mp.explain`) computes the importance of words and of their substitutes; `heat.py` draws it as
   coloured text, HTML page and SVG figure.
-- `attention.py` compares attention and states before and after a change; `variation.py` has the measures (R_e).
+- `attention.py` compares attention and states before and after a change, and measures the change of states (R_e).
 - `record.py` keeps and shows attention studies; `malaprop.papers.attentive` runs them.
 """
 

@@ -1,7 +1,7 @@
 """Train a model against attacks, and search for the method and settings that help most.
 
-- Hardening: `study.py` (`malaprop harden`). `self_training_options.py` and `self_training.py` add texts that a teacher
-  labels; `trainer_callback.py` brings adversarial examples to the Trainer of transformers.
+- Hardening: `study.py` (`malaprop harden`). `self_training.py` adds texts that a teacher labels;
+  `trainer_callback.py` brings adversarial examples to the Trainer of transformers.
 - Methods on word vectors: `perturbed.py` (Miyato, FreeLB, SMART, flooding), `synonym_hull.py` (ASCC, DNE) and
   `informed.py` (InfoBERT, DSRM).
 - Methods on texts: `key_star.py` (random characters), `word_swaps.py` and `reject.py` (swaps by gradient),

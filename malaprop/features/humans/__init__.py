@@ -6,8 +6,8 @@
   original, `items.py` samples items and attention checks, assigns them to raters and shows them.
 - Answers: `server.py` has the raters' pages and `study.py` stores what they send; `crowd.py` exchanges tasks and
   answers with crowd platforms.
-- Scores: `score.py` computes all figures, with `agreement.py` (Krippendorff's alpha) and `significance.py` (sign test,
-  intervals); `record.py` keeps and shows them.
+- Scores: `score.py` computes all figures, with `agreement.py` (Krippendorff's alpha, sign test, intervals);
+  `record.py` keeps and shows them.
 """
 
 from malaprop.frame.rooms import Command, Room

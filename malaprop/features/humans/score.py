@@ -9,7 +9,7 @@ from itertools import combinations
 from statistics import fmean, median
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.features.humans.agreement import alpha, alpha_interval
+from malaprop.features.humans.agreement import alpha, alpha_interval, difference, product, sign_test
 from malaprop.features.humans.items import ORIGINAL, RatedItem
 from malaprop.features.humans.questions import Question
 from malaprop.features.humans.record import (
@@ -25,7 +25,6 @@ from malaprop.features.humans.record import (
     SystemDuel,
     Validity,
 )
-from malaprop.features.humans.significance import difference, product, sign_test
 from malaprop.features.humans.study import RaterAnswer, RatingStudy
 from malaprop.frame.records import Rate
 

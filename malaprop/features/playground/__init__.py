@@ -5,7 +5,7 @@
 - `victims.py` holds the victims, recipes and examples of a playground; `victim_thread.py` runs each victim in a thread
   of its own, where the queries of all clients share batches.
 - `jobs.py` has the jobs of such a thread (scores, importance, attacks, attention).
-- `input_checks.py` checks requests; `error_messages.py` removes paths and addresses from errors.
+- `input_checks.py` checks requests, and removes paths and addresses from error messages.
 """
 
 from malaprop.frame.rooms import Command, Room

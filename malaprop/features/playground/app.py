@@ -19,8 +19,18 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example, content_id
 from malaprop.core.score import winner
-from malaprop.features.playground.error_messages import BusyError, ShownError, describe_error
-from malaprop.features.playground.input_checks import EXPLAINED, WORDS, GivenText, cut, name_of, number_of, text_of
+from malaprop.features.playground.input_checks import (
+    EXPLAINED,
+    WORDS,
+    BusyError,
+    GivenText,
+    ShownError,
+    cut,
+    describe_error,
+    name_of,
+    number_of,
+    text_of,
+)
 from malaprop.features.playground.jobs import (
     SHOWN,
     attack_on,

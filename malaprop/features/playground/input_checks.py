@@ -1,13 +1,20 @@
-"""Checks the requests of the page: length of texts, known names, numbers in range."""
+"""What may come from the page and go to it: checks of requests, and error messages without secrets.
+
+Requests: length of texts, known names, numbers in range. Messages: no path, address or key of the server.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
+from urllib.parse import urlsplit
 
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import DataError, SettingError
+from malaprop.core.errors import AssetError, CapabilityError, DataError, MalapropError, SettingError, plain
 from malaprop.core.text import BREAK, Text, Words
 
 VICTIMS = 4  # most victims side by side
@@ -78,3 +85,52 @@ def cut(fields: Mapping[str, str]) -> list[dict[str, Any]]:
             out[-1]["words"].append({"word": parts[place - 1], "after": own})
         out += [{"name": next(names), "before": other, "words": []} for other in others]
     return out
+
+
+log = logging.getLogger("malaprop.features.playground")
+_OURS = (DataError, SettingError, CapabilityError)  # errors about the client's text and request
+_PRIVATE = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://\S+|(?<![\w.])(?:~|[A-Za-z]:)?(?:[\\/][\w.@+~-]+){2,}[\\/]?", re.IGNORECASE
+)
+_WHERE = "the reason is in the server's log"
+
+
+class ShownError(MalapropError):
+    """An error whose message the page may show as it is."""
+
+
+class BusyError(ShownError):
+    """Too many requests or attacks are waiting."""
+
+
+class StoppedError(ShownError):
+    """The client has left, or has stopped the attack."""
+
+
+def remove_paths(words: str) -> str:
+    """Replace everything that looks like a path or an address."""
+    return _PRIVATE.sub("…", words)
+
+
+def describe_error(error: BaseException, victim: str) -> str:
+    """Return the message for the page, and log what the page must not show."""
+    if isinstance(error, ShownError):
+        return str(error)
+    if isinstance(error, _OURS):
+        return remove_paths(plain(error))
+    log.warning("%s: %s", victim, plain(error))
+    if isinstance(error, AssetError):
+        return f"a resource that this needs is not on the server; {_WHERE}"
+    return f"{victim} did not answer; {_WHERE}"
+
+
+def shorten_name(name: str) -> str:
+    """Return a victim's name without the folder or address that it was loaded from."""
+    if "://" in name:
+        return urlsplit(name).hostname or "a model behind an address"
+    return PurePath(name.replace("\\", "/")).name or name
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Return the names, with a number behind those that repeat."""
+    return [name if names.index(name) == i else f"{name} ({names[:i].count(name) + 1})" for i, name in enumerate(names)]

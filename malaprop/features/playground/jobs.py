@@ -21,7 +21,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.service import Tally
 from malaprop.features.explain.importance import Importance, Substitutes, explain_steps
-from malaprop.features.playground.error_messages import remove_paths
+from malaprop.features.playground.input_checks import remove_paths
 from malaprop.features.playground.victim_thread import Make, VictimThread
 from malaprop.frame.records.outcome import Edit, Outcome, edits_between, to_plain
 from malaprop.frame.report.diff import show_unseen

@@ -15,7 +15,7 @@ from malaprop.core.text import Words
 from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
-from malaprop.features.playground.error_messages import BusyError, ShownError, StoppedError, describe_error
+from malaprop.features.playground.input_checks import BusyError, ShownError, StoppedError, describe_error
 from malaprop.frame.runs.services import services as make_services
 
 _shared = Lock()  # the tagger and the encoder serve every victim of the process

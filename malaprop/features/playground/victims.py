@@ -15,8 +15,7 @@ from malaprop.core.example import Example
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
 from malaprop.features.explain.importance import Substitutes, wordnet_substitutes
-from malaprop.features.playground.error_messages import distinct, log, shorten_name
-from malaprop.features.playground.input_checks import VICTIMS
+from malaprop.features.playground.input_checks import VICTIMS, distinct, log, shorten_name
 from malaprop.features.playground.jobs import attack_on, importance_of, scores_of
 from malaprop.features.playground.victim_thread import VictimThread
 from malaprop.frame.runs.make_attack import recipe

@@ -8,7 +8,7 @@
 - Victims, in the folder `models`: `translator.py` is their interface, `victim.py` loads ours and wraps functions,
   `transformers_victim.py` wraps models of transformers. `guide.py` computes keyword probabilities for an attack.
 - Our own models, in the same folder: `lstm.py`, `transformer.py`, `subwords.py`, `decoding.py`
-  (interface and beam search), `train.py` and `fit.py` (training), `checkpoint.py` (folders). `model_kinds.py` makes
+  (interface and beam search), `train.py` (training), `checkpoint.py` (folders). `model_kinds.py` makes
   them known to `malaprop train`.
 """
 

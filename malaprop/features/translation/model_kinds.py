@@ -26,8 +26,7 @@ def _read_pairs(asked: TrainingRequest) -> Inputs:
 
 
 def _train_translator(asked: TrainingRequest, worker: WorkerContext, inputs: Inputs, folder: Path) -> Any:
-    from malaprop.features.translation.models.fit import TranslationEpoch
-    from malaprop.features.translation.models.train import train
+    from malaprop.features.translation.models.train import TranslationEpoch, train
 
     def listen(epoch: TranslationEpoch) -> None:
         scored = f", held-out BLEU {epoch.bleu:.2f}" if epoch.bleu >= 0 else ""

@@ -137,7 +137,7 @@ class Services(dict[str, Service]):
 
 @cache
 def _grammar() -> Any:
-    from malaprop.assets.grammar import open_checker
+    from malaprop.assets.measures import open_checker
 
     return open_checker()
 

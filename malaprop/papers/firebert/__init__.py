@@ -8,7 +8,7 @@ replaced by their neighbours in counter-fitted space. FACT trains on them; FuSE 
 classified; FIVE votes over Gaussian noise on the vectors of the important words instead.
 
 - `switch.py`: SWITCH, the generator of other wordings; also the augmenter `switch`. `important.py` ranks the words.
-- `fact.py`, `fuse.py`, `five.py`: the three defences, as a training method and as two wrappers of a victim.
+- `fact.py`, `votes.py` (FuSE, FIVE): the three defences, as a training method and as two wrappers of a victim.
 - `neighbourhood.py`: what a victim answers for the neighbours of a word, and for noise around it.
 
 The room has no study of its own: `malaprop study defences` (`malaprop.features.defending`) compares these defences with
@@ -19,8 +19,8 @@ from malaprop.frame.rooms import Room
 
 ROOM = Room(
     wrappers={
-        "fuse": ".fuse:Fuse",
-        "five": ".five:Five",
+        "fuse": ".votes:Fuse",
+        "five": ".votes:Five",
     },
     neighbourhoods={
         "words": ".neighbourhood:look_around",

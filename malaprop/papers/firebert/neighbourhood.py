@@ -20,7 +20,7 @@ from malaprop.features.defending.evaluation_record import Neighbourhood, Neighbo
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import Rate
 from malaprop.models.gradients.tokens import TokenGradients, pad_rows
-from malaprop.papers.firebert.five import shift_embedding
+from malaprop.papers.firebert.votes import shift_embedding
 from malaprop.zoo.gradients.word_sizes import token_gradients
 
 Layout = Literal["pca", "tsne"]

@@ -10,7 +10,7 @@ constraints the same estimate replaces words.
 - `study.py` (`malaprop study hotflip`), `record.py`: attacks on a model that reads characters, and on the
   models hardened by each method.
 - `summary.py`: which attacks the study runs, Figure 1 (success against confidence), section 4 (operations), Table 2
-  (training) and section 3.3 (speed). `nearest_words.py`: Table 4.
+  (training), section 3.3 (speed) and Table 4 (nearest words).
 - `training.py`: training on flips, section 4.1.
 - The attacks themselves are `malaprop.attacks.recipes`: hotflip-char, hotflip-char-greedy and hotflip-word.
 """

@@ -27,8 +27,8 @@ from malaprop.models.folder import quietly
 from malaprop.training.seeds import seeded
 from malaprop.zoo.pretrain import tokenizer as subwords
 from malaprop.zoo.pretrain.masking import Masking, evaluate_masked, pack_texts, surprise, unigram
-from malaprop.zoo.pretrain.start import Start, open_start
 from malaprop.zoo.pretrain.texts import Corpus
+from malaprop.zoo.pretrain.tokenizer import Start, open_start
 
 ADAPTERS = "adapter.safetensors"
 _SCALE = ".scale"  # a row of bytes times its scale is the row of weights

@@ -15,7 +15,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.example import number_rows
 from malaprop.core.text import Text, Words
 from malaprop.features.defending.certify import Certifier, bound, lower_bound, radius
-from malaprop.features.defending.ranmask import Masks, RanMask, share_touched
+from malaprop.features.defending.lost_words import Masks, RanMask, share_touched
 from malaprop.features.defending.safer import Sets, Swaps, make_sets
 from malaprop.frame.runs.wrap import defend_by_spec
 from malaprop.models.victims.strings import StringVictim

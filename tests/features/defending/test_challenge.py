@@ -21,8 +21,7 @@ from malaprop.core.text import Text, Words
 from malaprop.features.defending.certified_record import Certificate
 from malaprop.features.defending.certify import Certifier, radius
 from malaprop.features.defending.challenge import challenge, draw_top, limit_words
-from malaprop.features.defending.randel import WordDrops
-from malaprop.features.defending.ranmask import Masks
+from malaprop.features.defending.lost_words import Masks, WordDrops
 from malaprop.features.defending.safer import Sets, Swaps
 from malaprop.features.defending.smooth import answer_by_vote, cut_text
 from malaprop.frame.records.outcome import Outcome, Side

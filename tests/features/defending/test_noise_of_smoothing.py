@@ -9,7 +9,7 @@ import pytest
 import torch
 import toy
 
-from malaprop.features.defending.ranmask import MaskedTraining, Masks
+from malaprop.features.defending.lost_words import MaskedTraining, Masks
 from malaprop.features.defending.safer import SwappedTraining
 from malaprop.features.defending.smooth import NoisyTraining
 from malaprop.models.tokens.vocab import UNK, Vocab

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError
-from malaprop.features.defending.querymemory import QueryMemory
+from malaprop.features.defending.stateful import QueryMemory
 
 TEXT = "gripping story told with warmth wit clever dialogue and stunning desert photography"
 OTHER = "dreadful sequel wastes famous actors on stale jokes cheap effects and endless chases"

@@ -13,7 +13,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED
 from malaprop.features.defending.evaluation_figures import take_worst
 from malaprop.features.defending.evasion import ThroughDisguise, ThroughSurrogate
-from malaprop.features.defending.querymemory import QueryMemory
+from malaprop.features.defending.stateful import QueryMemory
 from malaprop.frame.runs.local import run
 from malaprop.frame.runs.make_attack import make_attack
 from malaprop.frame.runs.victims import victim

@@ -36,7 +36,7 @@ from malaprop.features.defending.evaluation_figures import (
     verdict,
 )
 from malaprop.features.defending.evasion import Adaptive
-from malaprop.features.defending.ranmask import Masks
+from malaprop.features.defending.lost_words import Masks
 from malaprop.frame.records.intervals import Gain
 from malaprop.frame.runs.defended import Defended
 from malaprop.frame.runs.folder import run_to_folder

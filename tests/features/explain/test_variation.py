@@ -13,11 +13,13 @@ from malaprop.core.text import Text, Words
 from malaprop.features.explain.attention import (
     average_over_texts,
     compare_texts,
+    mean,
+    measure_movement,
     measure_pair,
     measure_received,
     same_slots,
+    spread,
 )
-from malaprop.features.explain.variation import mean, measure_movement, spread
 from malaprop.frame.runs.load_victim import load
 
 

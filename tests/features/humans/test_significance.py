@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.features.humans.significance import difference, product, sign_test
+from malaprop.features.humans.agreement import difference, product, sign_test
 from malaprop.frame.records import Rate
 
 

@@ -13,7 +13,7 @@ from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.features.playground import victim_thread as desks
-from malaprop.features.playground.error_messages import BusyError, ShownError, StoppedError
+from malaprop.features.playground.input_checks import BusyError, ShownError, StoppedError
 from malaprop.features.playground.jobs import attack_on, scores_of
 from malaprop.features.playground.victim_thread import VictimThread
 

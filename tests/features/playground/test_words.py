@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from malaprop.core.errors import AssetError, DataError, VictimError
-from malaprop.features.playground.error_messages import describe_error, distinct, remove_paths, shorten_name
-from malaprop.features.playground.input_checks import cut
+from malaprop.features.playground.input_checks import cut, describe_error, distinct, remove_paths, shorten_name
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import torch
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.packaged import tenth_of
 from malaprop.features.translation.models import checkpoint
-from malaprop.features.translation.models import fit as training
-from malaprop.features.translation.models.fit import PairRows
-from malaprop.features.translation.models.train import pairs_of, parts, settings_of, train, words_of
+from malaprop.features.translation.models import train as training
+from malaprop.features.translation.models.train import PairRows, pairs_of, parts, settings_of, train, words_of
 from malaprop.models.padded_rows import Ragged
 from malaprop.training.folder import check_target
 from tests.features.translation.conftest import COMMON, SETTINGS, toy_parts

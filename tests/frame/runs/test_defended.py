@@ -17,16 +17,15 @@ from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
+from malaprop.features.defending.lost_words import RanMask
 from malaprop.features.defending.purify import Purify
-from malaprop.features.defending.ranmask import RanMask
 from malaprop.features.defending.smooth import poll
 from malaprop.frame.runs.defended import Counters, Defended
 from malaprop.frame.runs.victims import WRAPPERS, behind
 from malaprop.frame.runs.victims import victim as open_victim
 from malaprop.frame.runs.wrap import defend_by_spec, method, parse, read_defence_file
-from malaprop.papers.firebert.five import Five
-from malaprop.papers.firebert.fuse import Fuse
 from malaprop.papers.firebert.switch import Switch
+from malaprop.papers.firebert.votes import Five, Fuse
 
 SMALL = Switch(words=2, alternatives=5, multiplier=1, similarity="off")
 TEXTS = [("the good film .",), ("bad awful film",), ("fine",), ("the",), ("great good bad film .",)]
@@ -147,7 +146,7 @@ def test_what_does_not_fit_in_memory_is_said(monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError("no room")
 
-    monkeypatch.setattr("malaprop.papers.firebert.five.gaussian", full)
+    monkeypatch.setattr("malaprop.papers.firebert.votes.gaussian", full)
     with pytest.raises(VictimError, match="take fewer samples"):
         defend_by_spec("five", words()).predict([("good",)])
 
@@ -359,7 +358,7 @@ def test_defaults_can_be_made_and_written_back(name):
 def test_gaussian_numbers_depend_on_their_key_alone(key, dim):
     import torch
 
-    from malaprop.papers.firebert.five import gaussian
+    from malaprop.papers.firebert.votes import gaussian
 
     keys = torch.tensor([key, key + 1, 5])
     together = gaussian(keys, dim)
@@ -372,7 +371,7 @@ def test_gaussian_numbers_are_gaussian():
     import torch
     from scipy.stats import kstest
 
-    from malaprop.papers.firebert.five import gaussian
+    from malaprop.papers.firebert.votes import gaussian
 
     drawn = gaussian(torch.arange(500), 64)
     assert kstest(drawn.flatten().numpy(), "norm").pvalue > 0.001
@@ -380,7 +379,7 @@ def test_gaussian_numbers_are_gaussian():
 
 
 def test_a_wrapper_of_another_package_is_known_wherever_a_victim_is_named(monkeypatch):
-    point = EntryPoint("my-mask", "malaprop.features.defending.ranmask:RanMask", "malaprop.wrapper")
+    point = EntryPoint("my-mask", "malaprop.features.defending.lost_words:RanMask", "malaprop.wrapper")
     monkeypatch.setattr(
         "malaprop.core.catalogue.entry_points", lambda *, group: [point] if group == point.group else []
     )

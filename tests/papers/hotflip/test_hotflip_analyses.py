@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from malaprop.core.text import Text, Words
 from malaprop.frame.records import Outcome, Queries, Side, edits_between
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.papers.hotflip.nearest_words import find_edited_words, neighbours
 from malaprop.papers.hotflip.summary import (
     PLAIN,
     VARIANTS,
@@ -16,6 +15,8 @@ from malaprop.papers.hotflip.summary import (
     changed_characters,
     confidence,
     curve,
+    find_edited_words,
+    neighbours,
     of_outcome,
     operations,
     success_at,

@@ -17,6 +17,14 @@ from malaprop.papers.universal.rules.mine_study import FORMATS
 if TYPE_CHECKING:
     from malaprop.data.base import Dataset
 
+
+from collections.abc import Mapping
+from typing import Any
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.files import write_whole
+from malaprop.core.settings import first_difference, plain, read_toml, to_toml
+
 _FILE = "A .csv or .json file of rules, or a folder that holds rules.csv."
 
 
@@ -94,7 +102,6 @@ def make_pmi(asked: PmiCommand) -> None:
     from malaprop.attacks.rule_files import write_rules
     from malaprop.core.catalogue import unknown
     from malaprop.core.errors import DataError
-    from malaprop.frame.records.kept_settings import keep_settings
     from malaprop.frame.records.store import check_writable
     from malaprop.papers.universal.rules.diagnose import pmi_rules
 
@@ -171,3 +178,28 @@ def show_file(asked: ShowCommand) -> None:
 
 
 pmi, apply, show = command(PmiCommand, make_pmi), command(ApplyCommand, apply_file), command(ShowCommand, show_file)
+
+
+FILE = "settings.toml"
+
+
+def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Write the settings to the folder at the first start; later, raise if they differ from the file."""
+    compare_settings(folder, settings)
+    if not (folder / FILE).is_file():
+        write_whole(folder / FILE, to_toml(plain(settings)))
+
+
+def compare_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Raise if the folder holds results of other settings; the message names the first difference."""
+    path = folder / FILE
+    if not path.is_file():
+        return
+    try:
+        theirs = read_toml(path)
+    except SettingError as error:
+        raise RecordError(f"{error}; choose another --out") from None
+    if (difference := first_difference(plain(settings), theirs)) is not None:
+        raise RecordError(
+            f"{folder} holds results of other settings: {difference}; use the same settings or choose another --out"
+        )

@@ -17,7 +17,7 @@ from malaprop.frame.records.run import Run
 from malaprop.frame.records.store import Writer
 from malaprop.frame.report.page import write_report
 from malaprop.papers.universal.rules.diagnose import Association, diagnose, strongest
-from malaprop.papers.universal.rules.measure import measure
+from malaprop.papers.universal.rules.measure_study import measure
 from malaprop.papers.universal.rules.record import (
     DIAGNOSIS_TITLE,
     FILE,

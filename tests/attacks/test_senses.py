@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tiny
 
-from malaprop.assets.senses import Senses
+from malaprop.attacks.constraints.senses import Senses
 
 
 @pytest.fixture(scope="module")
