@@ -214,7 +214,6 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
         light_tagger,
         polarity,
         relations,
-        senses,
         synonyms,
     )
 

@@ -94,7 +94,7 @@ class Synonyms:
         With `same_form` those alone that can have a part of speech and an inflection that the word can have.
         """
         if count < 1 or not 0 < floor <= 1:
-            raise SettingError(f"near wants count >= 1 and a floor above 0 and up to 1, got {count} and {floor}")
+            raise SettingError(f"near needs count >= 1 and a floor above 0 and up to 1, got {count} and {floor}")
         row = self.index.get(word.lower())
         if row is None:
             return []

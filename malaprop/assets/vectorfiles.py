@@ -41,7 +41,7 @@ def read(path: Path) -> Table:
             with np.load(path, allow_pickle=False) as held:
                 return [str(w) for w in held["words"]], held["vectors"]
         except (KeyError, ValueError, zipfile.BadZipFile) as error:
-            raise DataError(f"{path} is no .npz with `words` and `vectors` as plain arrays: {error}") from None
+            raise DataError(f"{path} is not an .npz with `words` and `vectors` as plain arrays: {error}") from None
     data = path.read_bytes()
     data = gzip.decompress(data) if path.suffix == ".gz" else bz2.decompress(data) if path.suffix == ".bz2" else data
     return parse(data.decode("utf-8", "replace"), str(path))

@@ -202,7 +202,7 @@ def _cells(text: str, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
             else:
                 yield f"line {reader.line_num}", dict(zip(header, cells, strict=True))
     except csv.Error as error:
-        raise DataError(f"{source}, line {reader.line_num} is no CSV: {error}") from None
+        raise DataError(f"{source}, line {reader.line_num} is not CSV: {error}") from None
 
 
 def _need_commas(cells: Sequence[str], where: str) -> None:
@@ -222,7 +222,7 @@ def _objects(text: str, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise DataError(f'{source} holds no list of rules; expected {{"rules": [{{"label": ..., "from": ...}}, ...]}}')
     for at, cells in enumerate(rows, 1):
         if not isinstance(cells, dict):
-            raise DataError(f"{source}, rule {at} is no object; expected {', '.join(NEEDED)}")
+            raise DataError(f"{source}, rule {at} is not an object; expected {', '.join(NEEDED)}")
         yield f"rule {at}", cells
 
 

@@ -119,7 +119,7 @@ def call(make: Callable[..., Any], settings: Mapping[str, Any], what: str) -> An
     except (TypeError, ValueError) as error:  # a value of the wrong kind, found where it is first used
         for name, value in settings.items():
             if _is_number(known[name].default) and not _is_number(value):
-                raise SettingError(f"{what} wants a number for {name}, got {value!r}") from None
+                raise SettingError(f"{what} needs a number for {name}, got {value!r}") from None
         given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         raise SettingError(f"{what} cannot take {given}: {error}") from None
 

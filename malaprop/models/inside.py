@@ -124,7 +124,7 @@ class WordAttention:
         elif self.first:
             row = map_[0]
         else:
-            raise SettingError("direction=cls wants a victim whose first token stands for the text; use received")
+            raise SettingError("direction=cls needs a victim whose first token stands for the text; use received")
         found: Floats = row.cpu().numpy()
         return found
 

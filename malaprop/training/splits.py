@@ -93,11 +93,11 @@ def _checked(
         if len({example.label for example in data.examples}) > 1:
             raise DataError(
                 f"{name} has {rows:,} rows of two labels or more, but the {len(train):,} of them to train on have one "
-                "label; training wants 100 rows or more, with several of each label"
+                "label; training needs 100 rows or more, with several of each label"
             )
         raise DataError(f"{name} has fewer than two labels to train on; a classifier needs examples of at least two")
     if not held_out or not test:
-        raise DataError(f"{name} has {len(data.examples)} rows, too few to hold some out; training wants 100 or more")
+        raise DataError(f"{name} has {len(data.examples)} rows, too few to hold some out; training needs 100 or more")
     known = {example.label for example in train}
     for part, examples in (("validation", held_out), ("test", test)):
         if odd := sorted({example.label for example in examples} - known):

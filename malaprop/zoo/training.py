@@ -116,13 +116,13 @@ class Training:
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "patience", "least"):
             if not isinstance(getattr(self, name), int):
-                raise SettingError(f"training wants a whole number for {name}, got {getattr(self, name)!r}")
+                raise SettingError(f"training needs a whole number for {name}, got {getattr(self, name)!r}")
         for name in ("rate", "decay", "warmup", "clip"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise SettingError(f"training wants a number for {name}, got {value!r}")
+                raise SettingError(f"training needs a number for {name}, got {value!r}")
         if min(self.epochs, self.batch, self.patience, self.least) < 1 or self.rate <= 0 or self.clip <= 0:
-            raise SettingError(f"training wants epochs, batch, patience, least, rate and clip above 0, got {self}")
+            raise SettingError(f"training needs epochs, batch, patience, least, rate and clip above 0, got {self}")
 
 
 class FittedClassifier(NamedTuple):

@@ -64,7 +64,7 @@ def test_near_by_floor_count_and_form(table):
     assert table.near("unknown") == []
     assert table.near("comedies", floor=0.01) == []  # the word itself fills its row, and is no neighbour
     for count, floor in ((0, 0.5), (5, 0.0), (5, 1.5)):
-        with pytest.raises(SettingError, match="near wants"):
+        with pytest.raises(SettingError, match="near needs"):
             table.near("funny", count, floor)
 
 

@@ -91,7 +91,7 @@ def test_near_words_by_count_and_cosine(tiny_assets):
     assert offered(NearWords(count=1), "good") == [["fine"]]
     assert offered(NearWords(floor=0.7), "good") == [["fine"]]
     for wrong in ({"count": 0}, {"floor": 2.0}):
-        with pytest.raises(SettingError, match="NearWords wants"):
+        with pytest.raises(SettingError, match="NearWords needs"):
             NearWords(**wrong)
 
 
@@ -100,7 +100,7 @@ def test_close_synonyms_by_count_and_score_and_form(tiny_assets, monkeypatch):
     assert offered(CloseSynonyms(count=1), "good") == [["fine"]]
     assert offered(CloseSynonyms(floor=0.7), "good") == [["fine"]]
     for wrong in ({"count": 0}, {"floor": 0.0}, {"floor": 1.5}):
-        with pytest.raises(SettingError, match="CloseSynonyms wants"):
+        with pytest.raises(SettingError, match="CloseSynonyms needs"):
             CloseSynonyms(**wrong)
     held = synonyms.open_synonyms()
     held.forms[held.index["fine"]] = 2  # no form of good any more
@@ -131,7 +131,7 @@ def test_vocabulary_is_the_same_in_every_slot(tiny_assets):
 def test_likely_keeps_what_the_language_model_finds_least_surprising():
     table = {"good": ("a", "bb", "ccc", "dddd"), "film": ("x", "yy")}
     assert offered(Likely(of=Listed(table=table), keep=2), "good film") == [["a", "bb"], ["x", "yy"]]
-    with pytest.raises(SettingError, match="Likely wants"):
+    with pytest.raises(SettingError, match="Likely needs"):
         Likely(of=Listed(table=table), keep=0)
 
 

@@ -124,7 +124,7 @@ def test_differential_evolution_adds_an_edit_where_so_many_do_not_do():
     )
     assert len(only(one, "a good great film").edits) == 1
     for wrong in ({"most": 0}, {"size": 3}, {"cross": 0.0}, {"scale": (1.0, 0.5)}):
-        with pytest.raises(SettingError, match="DifferentialEvolution wants"):
+        with pytest.raises(SettingError, match="DifferentialEvolution needs"):
             DifferentialEvolution(**wrong)
 
 

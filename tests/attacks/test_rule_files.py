@@ -69,7 +69,7 @@ def test_a_file_made_by_hand_needs_four_columns_in_any_order():
         (HEAD + "pos,very good,fine,1\n", "line 2: 'from' must be one word, got 'very good'"),
         (HEAD + "pos,good,Good,1\n", "line 2 puts 'good' for itself"),
         (HEAD + "pos,good,fine,1\npos,bad,ill,1\npos,Good,fine,2\n", "line 4 repeats the rule of line 2"),
-        (HEAD + 'pos,"good"x,fine,1\n', "line 2 is no CSV"),
+        (HEAD + 'pos,"good"x,fine,1\n', "line 2 is not CSV"),
         (HEAD.replace(",", ";") + "pos;good;fine;1\n", "columns are separated by ';'; separate them by commas"),
         (HEAD.replace(",", "\t") + "pos\tgood\tfine\t1\n", "columns are separated by tabs; separate them by commas"),
         ("label,from,to,salience,count\npos,good,fine,1,1.5\n", "'count' must be a whole number"),
@@ -88,7 +88,7 @@ def test_a_wrong_line_is_named(text, says):
     [
         ("{", "is not JSON"),
         ("7", "holds no list of rules"),
-        ('{"rules": [1]}', "rule 1 is no object"),
+        ('{"rules": [1]}', "rule 1 is not an object"),
         ('{"rules": []}', "holds no rule"),
         ('[{"label": "a", "from": "b", "to": "c", "salience": true}]', "rule 1: 'salience' must be a number"),
         ('[{"label": "a", "from": ["b"], "to": "c", "salience": 1}]', "rule 1: 'from' must hold"),

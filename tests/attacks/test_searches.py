@@ -306,7 +306,7 @@ def test_genetic_members_keep_their_own_weights_when_children_are_refused(monkey
 
 def test_genetic_settings():
     for wrong in ({"size": 1}, {"rounds": 0}, {"heat": 0.0}, {"share": 0.0}, {"share": 1.5}):
-        with pytest.raises(SettingError, match="Genetic wants"):
+        with pytest.raises(SettingError, match="Genetic needs"):
             Genetic(**wrong)
 
 

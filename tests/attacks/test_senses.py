@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-import tiny
+from assets import tiny
 
 from malaprop.attacks.constraints.senses import Senses
 

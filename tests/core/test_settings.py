@@ -114,5 +114,5 @@ def test_a_word_where_a_number_belongs_is_named():
     def recipe(*, share: float = 0.2, size: int = 60) -> float:
         return share / size
 
-    with pytest.raises(SettingError, match="genetic wants a number for share, got 'much'"):
+    with pytest.raises(SettingError, match="genetic needs a number for share, got 'much'"):
         call(recipe, {"size": 3, "share": "much"}, "genetic")

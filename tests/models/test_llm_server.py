@@ -107,7 +107,7 @@ def test_without_likelihoods_labels_alone_are_offered_and_said(server: tuple[str
     assert victim.answers == "text"
     assert victim.offers == {Capability.LABELS}
     assert any("--goal label-only" in note for note in victim.notes)
-    with pytest.raises(MalapropError, match=r"needs scores.*tells no likelihood of tokens.*--goal label-only"):
+    with pytest.raises(MalapropError, match=r"needs scores.*gives no likelihood of tokens.*--goal label-only"):
         attack(victim)
     assert {o.status for o in attack(victim, goal=LabelOnly()).values()} <= {"skipped", "failed", "success"}
 
@@ -189,7 +189,7 @@ def test_money_is_counted_to_the_token_and_limited_and_no_text_is_paid_for_twice
         ("healthy", {"model": "larger"}, r"answered 404 .*`larger` does not exist.*model's name \(larger\)"),
         ("locked", {}, "answered 401 .*OPENAI_API_KEY"),
         ("healthy", {"labels": ("very good", "very bad"), "answers": "top"}, "begin with one token .* --label-words"),
-        ("healthy", {"answers": "echo"}, "tells no likelihood of tokens by echo"),
+        ("healthy", {"answers": "echo"}, "gives no likelihood of tokens by echo"),
         ("healthy", {"answers": "loud"}, "answers is auto, top, echo, text; got 'loud'"),
         ("healthy", {"concurrency": 0}, "concurrency must be at least 1"),
     ],

@@ -122,7 +122,7 @@ def test_functions_pipelines_and_onnx_of_several_labels(tmp_path):
     np.testing.assert_allclose(victim.predict(["bad film"])[0], [0.03, 0.27, 0.07, 0.63], atol=1e-6)
     (outcome,) = mp.attack("deepwordbug", victim, [("a bad film", "toxic+film")])
     assert outcome.status == "success"
-    with pytest.raises(MalapropError, match="no table of 2 probabilities"):
+    with pytest.raises(MalapropError, match="must answer each text with 2 probabilities"):
         mp.victim(lambda texts: [[3.0, 1.0]] * len(texts), multi_label=("a", "b")).predict(["x"])
     write_tokenizer(tmp_path)
     write_config(tmp_path, problem_type="multi_label_classification")

@@ -84,7 +84,7 @@ def test_pickles_are_refused(tmp_path, suffix):
 
 
 def test_a_pipeline_that_does_not_score():
-    with pytest.raises(VictimError, match="is no victim"):
+    with pytest.raises(VictimError, match="is not a victim"):
         wrap(TfidfVectorizer())
 
 

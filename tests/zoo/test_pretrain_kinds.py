@@ -224,7 +224,7 @@ def test_bad_settings_give_one_line(tmp_path, kind, settings, says):
 def test_two_words_are_too_little_text(tmp_path, kind):
     path = tmp_path / "small.txt"
     path.write_text("one\ntwo\n")
-    with pytest.raises((DataError, SettingError), match=r"tokens; pre-training wants|too few distinct words"):
+    with pytest.raises((DataError, SettingError), match=r"tokens; pre-training needs|too few distinct words"):
         job.pretrain(kind, data=str(path), read=no_dataset, folder=tmp_path / "out", steps=1, quiet=True)
     assert [p.name for p in tmp_path.iterdir()] == ["small.txt"]
 

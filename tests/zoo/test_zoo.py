@@ -123,7 +123,7 @@ def test_a_training_part_of_one_label_is_told_from_a_file_of_one_label():
     assert errors
     for error in errors:
         assert re.fullmatch(
-            r"x has 20 rows of two labels or more, but the 1\d of them to train on have one label; training wants 100 "
+            r"x has 20 rows of two labels or more, but the 1\d of them to train on have one label; training needs 100 "
             "rows or more, with several of each label",
             error,
         )

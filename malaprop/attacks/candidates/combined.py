@@ -25,7 +25,7 @@ class Union:
 
     def __post_init__(self) -> None:
         if not self.of:
-            raise SettingError("Union wants at least one source of candidates, got none")
+            raise SettingError("Union needs at least one source of candidates, got none")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         found: list[list[Ints]] = []

@@ -132,7 +132,7 @@ class NearWords:
 
     def __post_init__(self) -> None:
         if self.count < 1 or not -1 <= self.floor <= 1:
-            raise SettingError(f"NearWords wants count >= 1 and a floor in [-1, 1], got {self.count} and {self.floor}")
+            raise SettingError(f"NearWords needs count >= 1 and a floor in [-1, 1], got {self.count} and {self.floor}")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.vectors import open_neighbours
@@ -162,7 +162,7 @@ class CloseSynonyms:
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 < self.floor <= 1:
             raise SettingError(
-                f"CloseSynonyms wants count >= 1 and a floor above 0 and up to 1, got {self.count} and {self.floor}"
+                f"CloseSynonyms needs count >= 1 and a floor above 0 and up to 1, got {self.count} and {self.floor}"
             )
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:

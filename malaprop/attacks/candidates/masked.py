@@ -38,7 +38,7 @@ class MaskedWords:
 
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 <= self.least < 1:
-            raise SettingError(f"MaskedWords wants count >= 1 and 0 <= least < 1, got {self.count} and {self.least}")
+            raise SettingError(f"MaskedWords needs count >= 1 and 0 <= least < 1, got {self.count} and {self.least}")
         if self.place not in get_args(Place):
             raise SettingError(f"place is replace, before or after, got {self.place!r}")
         if self.vocabulary not in get_args(Vocabulary):
@@ -91,7 +91,7 @@ class MergedWords:
 
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 <= self.least < 1:
-            raise SettingError(f"MergedWords wants count >= 1 and 0 <= least < 1, got {self.count} and {self.least}")
+            raise SettingError(f"MergedWords needs count >= 1 and 0 <= least < 1, got {self.count} and {self.least}")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         values, spans = trial.origin.values(), trial.origin.spans()
@@ -135,7 +135,7 @@ class Likely:
 
     def __post_init__(self) -> None:
         if self.keep < 1 or self.window < 1:
-            raise SettingError(f"Likely wants keep and window of at least 1, got {self.keep} and {self.window}")
+            raise SettingError(f"Likely needs keep and window of at least 1, got {self.keep} and {self.window}")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         words = yield from self.of.words(trial, slots)

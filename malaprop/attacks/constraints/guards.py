@@ -135,7 +135,7 @@ class SamePolarity:
 
     def __post_init__(self) -> None:
         if min(self.most, self.alike) <= 0 or self.clear < 0:
-            raise SettingError(f"SamePolarity wants most > 0, alike > 0 and clear >= 0, got {self}")
+            raise SettingError(f"SamePolarity needs most > 0, alike > 0 and clear >= 0, got {self}")
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         yield from ()  # a generator like its siblings, though it asks nothing

@@ -32,7 +32,7 @@ class LikelyInPlace:
 
     def __post_init__(self) -> None:
         if self.most < 0 or self.window < 1:
-            raise SettingError(f"LikelyInPlace wants most >= 0 and window >= 1, got {self.most} and {self.window}")
+            raise SettingError(f"LikelyInPlace needs most >= 0 and window >= 1, got {self.most} and {self.window}")
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         strings, table = trial.origin.strings, trial.origin.table.strings

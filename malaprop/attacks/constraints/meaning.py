@@ -167,7 +167,7 @@ class InContext:
 
     def __post_init__(self) -> None:
         if self.times < 1 or not 0 <= self.least < 1:
-            raise SettingError(f"InContext wants times >= 1 and 0 <= least < 1, got {self.times} and {self.least}")
+            raise SettingError(f"InContext needs times >= 1 and 0 <= least < 1, got {self.times} and {self.least}")
 
     @property
     def language(self) -> str:

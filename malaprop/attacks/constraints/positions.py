@@ -103,7 +103,7 @@ def _compile(item: str) -> re.Pattern[str]:
     try:
         return re.compile(item.removeprefix(EXPRESSION))
     except re.error as error:
-        raise SettingError(f"{item!r} is no regular expression: {error}") from None
+        raise SettingError(f"{item!r} is not a regular expression: {error}") from None
 
 
 def parse_keep(given: str | Iterable[str]) -> KeepWords:

@@ -126,9 +126,9 @@ class FitsSense:
 
     def __post_init__(self) -> None:
         if not all(0 <= share <= 1 for share in (self.least, self.own, self.alike)):
-            raise SettingError(f"FitsSense wants least, own and alike in [0, 1], got {self}")
+            raise SettingError(f"FitsSense needs least, own and alike in [0, 1], got {self}")
         if self.weight < 0 or self.window < 1:
-            raise SettingError(f"FitsSense wants weight >= 0 and window >= 1, got {self.weight} and {self.window}")
+            raise SettingError(f"FitsSense needs weight >= 0 and window >= 1, got {self.weight} and {self.window}")
 
     def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
         tags = yield from trial.tags()

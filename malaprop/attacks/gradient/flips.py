@@ -107,7 +107,7 @@ class FlipBeam:
 
     def __post_init__(self) -> None:
         if self.width < 1 or not 0 < self.share <= 1:
-            raise SettingError(f"FlipBeam wants width >= 1 and a share in (0, 1], got {self.width} and {self.share}")
+            raise SettingError(f"FlipBeam needs width >= 1 and a share in (0, 1], got {self.width} and {self.share}")
         if self.closes not in CLOSES:
             raise SettingError(f"FlipBeam.closes takes {', '.join(CLOSES[:-1])} or {CLOSES[-1]}, got {self.closes!r}")
         if self.per_word is not None and self.per_word < 1:

@@ -41,7 +41,7 @@ class TokenMixture:
     def __post_init__(self) -> None:
         if min(self.rounds, self.batch, self.samples) < 1 or self.rate <= 0 or min(self.first, self.near) < 0:
             raise SettingError(
-                "TokenMixture wants rounds, batch and samples of at least 1, a rate above 0, and first and near of at "
+                "TokenMixture needs rounds, batch and samples of at least 1, a rate above 0, and first and near of at "
                 "least 0"
             )
 

@@ -34,7 +34,7 @@ class SwapBeam:
 
     def __post_init__(self) -> None:
         if min(self.width, self.depth, self.tries) < 1:
-            raise SettingError("SwapBeam wants width, depth and tries of at least 1")
+            raise SettingError("SwapBeam needs width, depth and tries of at least 1")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         able, beam = space.able(), [start]

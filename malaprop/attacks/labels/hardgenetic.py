@@ -37,7 +37,7 @@ class HardLabelGenetic:
 
     def __post_init__(self) -> None:
         if min(self.size, self.rounds, self.draws, self.patience) < 1 or self.heat <= 0:
-            raise SettingError("HardLabelGenetic wants size, rounds, draws and patience of at least 1, heat above 0")
+            raise SettingError("HardLabelGenetic needs size, rounds, draws and patience of at least 1, heat above 0")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         border = yield from Border.find(trial, space, self.start)

@@ -37,7 +37,7 @@ class RandomStart:
     def __post_init__(self) -> None:
         if self.trials < 1 or not 0 < self.share <= 1:
             raise SettingError(
-                f"RandomStart wants trials >= 1 and a share in (0, 1], got {self.trials} and {self.share}"
+                f"RandomStart needs trials >= 1 and a share in (0, 1], got {self.trials} and {self.share}"
             )
 
     def flip(self, trial: Trial, able: Space) -> Steps[Held | None]:

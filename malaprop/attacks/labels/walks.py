@@ -42,7 +42,7 @@ class MatrixStep:
     def __post_init__(self) -> None:
         if self.draws < 2 or self.reach <= 0 or self.weight < 0:
             raise SettingError(
-                f"MatrixStep wants draws >= 2, reach > 0 and weight >= 0, got {self.draws}, {self.reach}, {self.weight}"
+                f"MatrixStep needs draws >= 2, reach > 0 and weight >= 0, got {self.draws}, {self.reach}, {self.weight}"
             )
 
     def take(self, border: Border) -> Steps[None]:
@@ -73,7 +73,7 @@ class LeapStep:
 
     def __post_init__(self) -> None:
         if min(self.draws, self.tries) < 1:
-            raise SettingError(f"LeapStep wants draws and tries of at least 1, got {self.draws} and {self.tries}")
+            raise SettingError(f"LeapStep needs draws and tries of at least 1, got {self.draws} and {self.tries}")
 
     def take(self, border: Border) -> Steps[None]:
         place = _draw_place(border)
@@ -101,7 +101,7 @@ class TransitionStep:
 
     def __post_init__(self) -> None:
         if min(self.draws, self.tries) < 1:
-            raise SettingError(f"TransitionStep wants draws and tries of at least 1, got {self.draws} and {self.tries}")
+            raise SettingError(f"TransitionStep needs draws and tries of at least 1, got {self.draws} and {self.tries}")
 
     def take(self, border: Border) -> Steps[None]:
         place = _draw_place(border)

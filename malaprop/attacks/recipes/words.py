@@ -1,4 +1,4 @@
-"""Recipes that put words for words."""
+"""Recipes that replace words."""
 
 from __future__ import annotations
 

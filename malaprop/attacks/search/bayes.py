@@ -37,7 +37,7 @@ class Bayes:
     def __post_init__(self) -> None:
         if min(self.block, self.batch, self.rounds) < 1:
             raise SettingError(
-                f"Bayes wants block, batch and rounds of at least 1, got {self.block}, {self.batch} and {self.rounds}"
+                f"Bayes needs block, batch and rounds of at least 1, got {self.block}, {self.batch} and {self.rounds}"
             )
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:

@@ -24,7 +24,7 @@ class Beam:
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.depth < 1:
-            raise SettingError(f"Beam wants width and depth of at least 1, got {self.width} and {self.depth}")
+            raise SettingError(f"Beam needs width and depth of at least 1, got {self.width} and {self.depth}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         beam = [start]

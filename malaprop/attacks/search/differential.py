@@ -40,13 +40,13 @@ class DifferentialEvolution:
     def __post_init__(self) -> None:
         if self.most < 1 or self.rounds < 0 or self.size < 4:
             raise SettingError(
-                f"DifferentialEvolution wants most >= 1, size >= 4 and rounds >= 0, got {self.most}, {self.size} and "
+                f"DifferentialEvolution needs most >= 1, size >= 4 and rounds >= 0, got {self.most}, {self.size} and "
                 f"{self.rounds}"
             )
         if self.settled < 0 or not 0 < self.cross <= 1:
-            raise SettingError("DifferentialEvolution wants cross in (0, 1] and settled of at least 0")
+            raise SettingError("DifferentialEvolution needs cross in (0, 1] and settled of at least 0")
         if len(self.scale) != 2 or not 0 <= self.scale[0] <= self.scale[1]:
-            raise SettingError(f"DifferentialEvolution wants a scale of two rising numbers, got {self.scale}")
+            raise SettingError(f"DifferentialEvolution needs a scale of two rising numbers, got {self.scale}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         line = _Line(trial, space.able())

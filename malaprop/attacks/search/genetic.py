@@ -43,7 +43,7 @@ class Genetic:
 
     def __post_init__(self) -> None:
         if self.size < 2 or self.rounds < 1 or self.heat <= 0 or not 0 < self.share <= 1 or self.times < 1:
-            raise SettingError("Genetic wants size >= 2, rounds and times >= 1, heat > 0 and a share in (0, 1]")
+            raise SettingError("Genetic needs size >= 2, rounds and times >= 1, heat > 0 and a share in (0, 1]")
         if self.chain and self.times == 1:
             raise SettingError("Genetic.chain is for slots that change more than once: set times above 1")
 

@@ -33,7 +33,7 @@ class LocalSearch:
     def __post_init__(self) -> None:
         if self.each < 1 or self.passes < 0 or not self.enough > 0:
             raise SettingError(
-                f"LocalSearch wants each >= 1, enough > 0, passes >= 0, got {self.each}, {self.enough}, {self.passes}"
+                f"LocalSearch needs each >= 1, enough > 0, passes >= 0, got {self.each}, {self.enough}, {self.passes}"
             )
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:

@@ -31,7 +31,7 @@ class VisualNoise:
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or min(self.draws, self.near) < 1:
             raise SettingError(
-                f"VisualNoise wants a share in (0, 1] and draws and near of at least 1, got {self.share}, {self.draws} "
+                f"VisualNoise needs a share in (0, 1] and draws and near of at least 1, got {self.share}, {self.draws} "
                 f"and {self.near}"
             )
 

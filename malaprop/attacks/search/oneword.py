@@ -36,7 +36,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if min(self.words, self.peek) < 1:
-            raise SettingError(f"Sweep wants words and peek of at least 1, got {self.words} and {self.peek}")
+            raise SettingError(f"Sweep needs words and peek of at least 1, got {self.words} and {self.peek}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now, left = start, space.able()

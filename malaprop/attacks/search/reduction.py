@@ -34,7 +34,7 @@ class Reduction:
     def __post_init__(self) -> None:
         if min(self.width, self.pace) < 1 or not 0 < self.share <= 1:
             raise SettingError(
-                f"Reduction wants width and pace >= 1 and a share in (0, 1], got {self.width}, {self.pace} and "
+                f"Reduction needs width and pace >= 1 and a share in (0, 1], got {self.width}, {self.pace} and "
                 f"{self.share}"
             )
 

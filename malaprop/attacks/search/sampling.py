@@ -31,7 +31,7 @@ class Random:
 
     def __post_init__(self) -> None:
         if min(self.trials, self.changes, self.block) < 1:
-            raise SettingError("Random wants trials, changes and block of at least 1")
+            raise SettingError("Random needs trials, changes and block of at least 1")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         able = space.able()
@@ -74,7 +74,7 @@ class Exhaustive:
 
     def __post_init__(self) -> None:
         if min(self.limit, self.block) < 1:
-            raise SettingError(f"Exhaustive wants limit and block of at least 1, got {self.limit} and {self.block}")
+            raise SettingError(f"Exhaustive needs limit and block of at least 1, got {self.limit} and {self.block}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         able = space.able()

@@ -35,7 +35,7 @@ class Slips:
         if self.to not in ("near", "any"):
             raise SettingError(f"Slips.to is near or any, got {self.to!r}")
         if self.draws < 1 or not 0 < self.share <= 1:
-            raise SettingError(f"Slips wants draws >= 1 and a share in (0, 1], got {self.draws} and {self.share}")
+            raise SettingError(f"Slips needs draws >= 1 and a share in (0, 1], got {self.draws} and {self.share}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now = start

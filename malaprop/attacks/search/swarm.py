@@ -36,7 +36,7 @@ class Swarm:
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.rounds < 1:
-            raise SettingError(f"Swarm wants size and rounds of at least 1, got {self.size} and {self.rounds}")
+            raise SettingError(f"Swarm needs size and rounds of at least 1, got {self.size} and {self.rounds}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         flock = _Flock(self, trial, start, space.able())

@@ -61,7 +61,7 @@ class Certify:
     alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
     attack: str = opt(
         "none",
-        "A recipe that attacks the vote too: what it leaves is the upper bound beside the certificates' lower one.",
+        "A recipe that attacks the vote too: accuracy under it is an upper bound, certificates give a lower one.",
         repeat=True,
     )
     words: int = opt(5, "The most words that --attack changes in a text.", min=1)

@@ -90,7 +90,7 @@ class Detect:
     def _open(self, victim: Victim) -> Detector:
         if not self.by:
             raise SettingError(
-                "detect wants a detector: detect:FOLDER(VICTIM), with a folder that malaprop detect fit wrote, or "
+                "detect needs a detector: detect:FOLDER(VICTIM), with a folder that malaprop detect fit wrote, or "
                 f"detect:METHOD(VICTIM) of {', '.join(DETECTORS)}"
             )
         if self._is_folder() or self.by.partition(":")[0] not in DETECTORS:

@@ -83,8 +83,8 @@ class DetectFit:
     )
     least_accuracy: float | None = opt(
         None,
-        "Fixes the threshold instead: the share of original texts that must still be answered rightly and not "
-        "rejected, as 0.91. The strictest threshold is taken that leaves it on held-out texts.",
+        "Another way to fix the threshold: the share of original texts that must still be answered correctly and not "
+        "rejected, such as 0.91. The strictest threshold that keeps this share on held-out texts is taken.",
     )
     keep: bool = opt(True, "Keep a copy in the cache: detect:METHOD(VICTIM) finds it, settings and all.", free=True)
     texts: Selection = Selection(n=800)

@@ -127,7 +127,7 @@ def _search_elsewhere(steps: Steps[T], scout: _Scout, session: AttackSession) ->
 
 def _check(scout: _Scout) -> None:
     if not 0 <= scout.margin < 0.5:
-        raise SettingError(f"a margin of at least 0 and below 0.5 leaves other labels a chance, got {scout.margin}")
+        raise SettingError(f"margin must be at least 0 and below 0.5, got {scout.margin}")
 
 
 def _doubt(rows: Floats | None, label: int, margin: float) -> Floats | None:

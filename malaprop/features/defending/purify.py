@@ -64,7 +64,7 @@ class Purify:
             raise SettingError(f"purify is by spell or mlm, got {self.by!r}; write purify:spell(VICTIM)")
         if self.copies < 1 or not 0 < self.share <= 1 or self.likely < 1:
             raise SettingError(
-                f"purify:mlm wants copies >= 1, 0 < share <= 1 and likely >= 1, got {self.copies}, {self.share} and "
+                f"purify:mlm needs copies >= 1, 0 < share <= 1 and likely >= 1, got {self.copies}, {self.share} and "
                 f"{self.likely}"
             )
         check_vote(self.vote, "purify: vote")

@@ -145,7 +145,7 @@ class Swaps:
             raise SettingError(f"safer's sets are 'classes' or 'nearest', got {self.sets!r}")
         if not -1 <= self.floor <= 1 or self.most < 2:
             raise SettingError(
-                f"safer wants a floor from -1 to 1 and sets of at least 2 words, got {self.floor} and {self.most}"
+                f"safer needs a floor from -1 to 1 and sets of at least 2 words, got {self.floor} and {self.most}"
             )
 
     @property

@@ -70,7 +70,7 @@ class QueryMemory:
         fold: Callable[[str], str] | None = None,
     ) -> None:
         if limit < 1 or remember < limit:
-            raise SettingError(f"a memory of queries wants 1 <= limit <= remember, got {limit} and {remember}")
+            raise SettingError(f"a memory of queries needs 1 <= limit <= remember, got {limit} and {remember}")
         self.limit, self.remember = limit, remember
         self._synonyms = find_synonyms if synonyms is None else synonyms
         self._fold = fold_word if fold is None else fold
@@ -245,7 +245,7 @@ class Stateful:
 
     def __post_init__(self) -> None:
         if self.limit < 1:
-            raise SettingError(f"stateful wants a limit of at least 1 query, got {self.limit}")
+            raise SettingError(f"stateful needs a limit of at least 1 query, got {self.limit}")
 
     def check(self, victim: Victim) -> None:
         """Accept any victim with scores."""

@@ -50,7 +50,7 @@ class AttackTraining:
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or self.every < 1 or (self.budget is not None and self.budget < 1):
             raise SettingError(
-                "training on attacked texts wants 0 < share <= 1, every and budget of at least 1, got "
+                "training on attacked texts needs 0 < share <= 1, every and budget of at least 1, got "
                 f"{self.share}, {self.every} and {self.budget}"
             )
         assert RECIPES[self.recipe]  # raises on an unknown recipe before data are read

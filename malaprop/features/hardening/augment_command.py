@@ -47,7 +47,7 @@ class AugmentCommand:
 
         data = Path(self.texts.data).expanduser()
         if self.texts.fields is not None:
-            raise SettingError("--fields is no option of augment: copies may change every field; leave it out")
+            raise SettingError("--fields is not an option of augment: copies may change every field; leave it out")
         if self.out.exists() and data.exists() and self.out.samefile(data):
             raise SettingError(f"--out {self.out} is the data itself; give another file")
         if self.out.exists():

@@ -79,7 +79,7 @@ class AutoOptions:
         given = {"budget": self.budget, "loss": self.loss, "attack": self.attacks, "methods": self.methods, "n": self.n}
         for name, value in given.items():
             if value not in (None, ()):
-                raise SettingError(f"--{name} is no option of harden {method}; it belongs to harden auto")
+                raise SettingError(f"--{name} is not an option of harden {method}; it belongs to harden auto")
 
     @property
     def seconds(self) -> float:
@@ -177,7 +177,9 @@ class AutoHarden:
         given = flat(self.study)
         for name in ("r", "once", "noise"):
             if given[name] is not None:
-                raise SettingError(f"--{name} is no option of harden auto; write it in --methods, as miyato:size=0.05")
+                raise SettingError(
+                    f"--{name} is not an option of harden auto; write it in --methods, as miyato:size=0.05"
+                )
         self.study.adding.refuse(AUTO)
         assert self.options.seconds
         assert self.suite

@@ -43,7 +43,7 @@ class InfoBert:
     def __post_init__(self) -> None:
         if min(self.bottleneck, self.anchor) < 0 or self.bottleneck + self.anchor <= 0 or self.heat <= 0:
             raise SettingError(
-                f"infobert wants bottleneck and anchor >= 0, one of them above, and heat > 0, got {self}"
+                f"infobert needs bottleneck and anchor >= 0, one of them above, and heat > 0, got {self}"
             )
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class Dsrm:
 
     def __post_init__(self) -> None:
         if not 0 < self.shift <= 1:
-            raise SettingError(f"dsrm wants a shift above 0 and at most 1, got {self.shift}")
+            raise SettingError(f"dsrm needs a shift above 0 and at most 1, got {self.shift}")
 
     def __str__(self) -> str:
         return f"texts weighed by the risk of a shift towards them, at most {self.shift:g} (DSRM)"

@@ -145,7 +145,7 @@ class FreeLb:
     def __post_init__(self) -> None:
         if self.steps < 1 or self.rate <= 0 or self.start < 0:
             raise SettingError(
-                f"freelb wants steps >= 1, rate > 0 and start >= 0, got {self.steps}, {self.rate} and {self.start}"
+                f"freelb needs steps >= 1, rate > 0 and start >= 0, got {self.steps}, {self.rate} and {self.start}"
             )
 
     def __str__(self) -> str:
@@ -189,7 +189,7 @@ class Smart:
     def __post_init__(self) -> None:
         if self.steps < 1 or self.size <= 0 or self.weight <= 0:
             raise SettingError(
-                f"smart wants steps >= 1, size > 0 and weight > 0, got {self.steps}, {self.size} and {self.weight}"
+                f"smart needs steps >= 1, size > 0 and weight > 0, got {self.steps}, {self.size} and {self.weight}"
             )
 
     def __str__(self) -> str:
@@ -224,7 +224,7 @@ class Flooding:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < float("inf"):
-            raise SettingError(f"flooding wants a level above 0, got {self.level}")
+            raise SettingError(f"flooding needs a level above 0, got {self.level}")
 
     def __str__(self) -> str:
         return f"flooding: the loss stays at {self.level:g} or above"

@@ -61,14 +61,14 @@ class RejectTraining(WordSwapTraining):
             0 < self.weight < math.inf and 0 <= self.insist <= 1 and 0 <= self.smoothing < 1 and 0 <= self.cost < 1
         ):
             raise SettingError(
-                f"reject wants weight above 0, and insist, smoothing and cost from 0 to 1, got {self.weight}, "
+                f"reject needs weight above 0, and insist, smoothing and cost from 0 to 1, got {self.weight}, "
                 f"{self.insist}, {self.smoothing} and {self.cost}"
             )
         if self.least is not None and not 0 < self.least < 1:
-            raise SettingError(f"reject wants least between 0 and 1, the accuracy that is to be left, got {self.least}")
+            raise SettingError(f"reject needs least between 0 and 1, the accuracy that is to be left, got {self.least}")
         if min(self.every, self.together, 1 if self.budget is None else self.budget) < 1:
             raise SettingError(
-                f"reject wants every, together and budget of at least 1, got {self.every}, {self.together} and "
+                f"reject needs every, together and budget of at least 1, got {self.every}, {self.together} and "
                 f"{self.budget}"
             )
         assert all(RECIPES[name] for name in self._names)  # raises on an unknown recipe before data are read

@@ -71,7 +71,7 @@ class SelfTraining:
         """Raise where one of the options is missing or has no use."""
         if self.unlabelled is not None and self.teacher is None:
             raise SettingError(
-                "--unlabelled wants a --teacher, the victim that labels its texts; as --teacher models/plain"
+                "--unlabelled needs a --teacher, the victim that labels its texts; as --teacher models/plain"
             )
         for name in ("teacher", "sure"):
             if self.unlabelled is None and getattr(self, name) is not None:
@@ -83,7 +83,7 @@ class SelfTraining:
         """Raise SettingError where one of these options is given to a method that does not use it."""
         for name in ("unlabelled", "teacher", "sure"):
             if getattr(self, name) is not None:
-                raise SettingError(f"--{name} is no option of harden {method}; name one method, as harden swaps")
+                raise SettingError(f"--{name} is not an option of harden {method}; name one method, as harden swaps")
 
     def read(self, data: Splits, column: str | None) -> list[str]:
         """Read the texts without labels; refuse data that they cannot be added to."""
@@ -205,7 +205,7 @@ class Harden:
         for name in given:
             if name not in takes:
                 owners = " and ".join(f"harden {owner}" for owner, has in _TAKES.items() if name in has)
-                raise SettingError(f"--{name} is no option of harden {self.name}; it belongs to {owners}")
+                raise SettingError(f"--{name} is not an option of harden {self.name}; it belongs to {owners}")
         return Hardening.of(self.method, **{takes[name]: value for name, value in given.items()})
 
     def check(self) -> None:

@@ -138,7 +138,7 @@ class Ascc:
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.steps < 1 or self.rate <= 0 or self.weight <= 0:
-            raise SettingError(f"ascc wants count and steps >= 1, rate and weight > 0, got {self}")
+            raise SettingError(f"ascc needs count and steps >= 1, rate and weight > 0, got {self}")
 
     def __str__(self) -> str:
         return f"the worst mixture of each word's {self.count} nearest synonyms, {self.steps} step(s) of ascent (ASCC)"
@@ -186,7 +186,7 @@ class Dne:
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.alpha <= 0:
-            raise SettingError(f"dne wants count >= 1 and alpha > 0, got {self.count} and {self.alpha}")
+            raise SettingError(f"dne needs count >= 1 and alpha > 0, got {self.count} and {self.alpha}")
 
     def __str__(self) -> str:
         return f"random mixtures of each word and its {self.count} nearest synonyms, alpha {self.alpha:g} (DNE)"

@@ -206,7 +206,7 @@ class Tune:
         premade = from_outcomes(outcomes, f"{recipe} against {inputs['examined'].name}")
         if not premade.examples:
             raise DataError(
-                f"{recipe} broke none of {len(outcomes)} {part} texts, so there is nothing to defend against; take "
+                f"{recipe} succeeded on none of {len(outcomes)} {part} texts: there is nothing to defend against; take "
                 "more with --n or a stronger --attack"
             )
         return premade

@@ -56,7 +56,7 @@ class WordSwapTraining:
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or min(self.steps, self.count, self.tries) < 1:
             raise SettingError(
-                f"{self.kind} wants 0 < share <= 1, steps, count and tries of at least 1, got {self.share}, "
+                f"{self.kind} needs 0 < share <= 1, steps, count and tries of at least 1, got {self.share}, "
                 f"{self.steps}, {self.count} and {self.tries}"
             )
 

@@ -207,12 +207,12 @@ def load(spec: str, *, device: str = "cpu") -> Tagger | FunctionTagger:
             from malaprop.features.tagging.transformers_tagger import load_transformers
 
             return load_transformers(path, device=device)
-        raise VictimError(f"{spec} is no tagger: expected config.json of transformers, or meta.json and config.cfg")
+        raise VictimError(f"{spec} is not a tagger: expected config.json of transformers, or meta.json and config.cfg")
     if _REFERENCE.fullmatch(spec):
         from malaprop.frame.runs.load_victim import resolve
 
         found = resolve(spec)
         if not callable(found):
-            raise VictimError(f"{spec} is no function; expected one from a list of token lists to tags")
+            raise VictimError(f"{spec} is not a function; expected one from a list of token lists to tags")
         return FunctionTagger(call=found, name=spec, tags=tuple(getattr(found, "tags", ())))
-    raise VictimError(f"there is no tagger {spec!r}: give spacy:en_core_web_md, a folder, or module:function")
+    raise VictimError(f"there is not a tagger {spec!r}: give spacy:en_core_web_md, a folder, or module:function")

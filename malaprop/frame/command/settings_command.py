@@ -222,7 +222,7 @@ class SettingsCommand(TyperCommand):
         group = ctx.parent.info_name if ctx.parent is not None else ""
         if option and (owners := who_has(option, group)):
             name = f"{group} {ctx.info_name}" if group in GROUPS else ctx.info_name
-            raise SettingError(f"{option} is no option of {name}; it belongs to {' and '.join(owners)}") from None
+            raise SettingError(f"{option} is not an option of {name}; it belongs to {' and '.join(owners)}") from None
 
 
 def perform(study: Study) -> None:

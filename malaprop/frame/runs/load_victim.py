@@ -186,7 +186,7 @@ def _referred(named: _Named) -> Victim:
     thing = resolve(named.name)
     options = named.options
     if named.typed and not _is_function(thing):
-        raise SettingError(f"{named.name} is no function; options behind # are for functions and addresses")
+        raise SettingError(f"{named.name} is not a function; options behind # are for functions and addresses")
     if named.typed:
         from malaprop.models.victims.strings import StringVictim
 
@@ -297,8 +297,8 @@ def _folder(path: Path, device: str, precision: str) -> Victim:
     if (path / "config.json").is_file():
         return _transformers_folder(path, device, precision)
     raise VictimError(
-        f"{path} is no model: it holds neither model.json (malaprop train) nor config.json (transformers) nor an .onnx "
-        "file"
+        f"{path} is not a model: it holds neither model.json (malaprop train) nor config.json (transformers) nor an "
+        ".onnx file"
     )
 
 
@@ -337,7 +337,7 @@ def _file(path: Path) -> Victim:
     if suffix in _WEIGHTS:
         raise VictimError(f"{path} holds weights alone; give the folder with its configuration and tokenizer")
     raise VictimError(
-        f"{path} is no victim; expected a folder, a .skops or .onnx file, a zoo name, module:attribute or hub:NAME"
+        f"{path} is not a victim; expected a folder, a .skops or .onnx file, a zoo name, module:attribute or hub:NAME"
     )
 
 
@@ -469,7 +469,7 @@ def _wrap_function(given: _Object) -> Victim:
 def _refuse_object(given: _Object) -> Victim:
     """Raise: the object fits no kind of victim."""
     raise VictimError(
-        f"a {type(given.thing).__name__} is no victim; expected a function of a list of texts, a scikit-learn "
+        f"a {type(given.thing).__name__} is not a victim; expected a function of a list of texts, a scikit-learn "
         "pipeline, a transformers model, a torch module with its tokenizer, or a name"
     )
 

@@ -55,7 +55,9 @@ def read_pregenerated(path: Path, *, text: str | None = None, label: str | None 
         run = Run.read(path)
         return _some(from_outcomes(read_outcomes(path), f"{run.recipe} against {run.victim}"), path)
     if not path.is_file():
-        raise DataError(f"--premade {path} is no run folder and no file; give what malaprop attack wrote, or a dataset")
+        raise DataError(
+            f"--premade {path} is neither a run folder nor a file; give what malaprop attack wrote, or a dataset"
+        )
     if path.name.endswith("outcomes.jsonl"):
         lines = path.read_text(encoding="utf-8").splitlines()
         return _some(from_outcomes((from_json(line) for line in lines if line), path.name), path)

@@ -77,7 +77,7 @@ def find_change(
     together = attack.together
     assert together is not None, "asked of attacks that change all texts at once"
     if not panel:
-        raise SettingError(f"{attack.name} wants a panel of at least one text")
+        raise SettingError(f"{attack.name} needs a panel of at least one text")
     judge = Judge(victim, together, panel)
     aim = Moved(bound=min(together.drop, 0.999), falls=True)
     words = tuple(part for word in judge.kept for part in word.split())  # without them the prompt has another task

@@ -97,7 +97,7 @@ def read_defence(thing: Any, seed: int | None) -> list[Layer]:
         raise SettingError(f"{thing.__name__} is a class, and a defence is a value of it; write {thing.__name__}(...)")
     if not isinstance(thing, Method):
         known = ", ".join(WRAPPERS)
-        raise SettingError(f"{str(thing)[:60]!r} is no defence; give a value such as Purify(), or one of {known}")
+        raise SettingError(f"{str(thing)[:60]!r} is not a defence; give a value such as Purify(), or one of {known}")
     return [(thing, seed)]
 
 
@@ -135,7 +135,7 @@ def _read_table(table: Mapping[str, Any]) -> Layer:
     layers, inner = parse(str(settings.pop("defence", "")))
     if inner or len(layers) != 1:
         known = ", ".join(WRAPPERS)
-        raise SettingError(f'a [[wrap]] table wants defence = "NAME" of {known}, got {table.get("defence")!r}')
+        raise SettingError(f'a [[wrap]] table needs defence = "NAME" of {known}, got {table.get("defence")!r}')
     name, typed = layers[0]
     if name not in ALONE:
         return _make_layer(name, {**read_settings(name, typed), **settings})

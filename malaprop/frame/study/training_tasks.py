@@ -180,7 +180,9 @@ def train_named(
 def refuse_precision(command: str, where: RunOptions) -> None:
     """Raise if --precision is given: a training chooses its own precision."""
     if where.precision != "auto":
-        raise SettingError(f"--precision is no option of {command}; it belongs to commands that ask a trained model")
+        raise SettingError(
+            f"--precision is not an option of {command}; it belongs to commands that ask a trained model"
+        )
 
 
 def check_model_folder(out: Path | None, mark: str) -> None:
@@ -188,7 +190,7 @@ def check_model_folder(out: Path | None, mark: str) -> None:
     if out is None or not out.is_dir() or (out / mark).is_file() or (out / FILE).is_file():
         return
     if any(not path.name.startswith(".") for path in out.iterdir()):
-        raise SettingError(f"{out} is there and is no model; name another folder")
+        raise SettingError(f"{out} exists and is not a model; name another folder")
 
 
 def make_in_folder(folder: Path, mark: str, make: Callable[[Path], Made]) -> Made:

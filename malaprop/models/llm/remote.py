@@ -111,7 +111,7 @@ class OpenAiVictim(RemoteVictim):
 
     @property
     def withheld(self) -> str:
-        return "its server tells no likelihood of tokens" if self.answers == "text" else ""
+        return "its server gives no likelihood of tokens" if self.answers == "text" else ""
 
     @property
     def fingerprint(self) -> str:
@@ -143,11 +143,11 @@ class OpenAiVictim(RemoteVictim):
                 break
         else:
             raise VictimError(
-                f"{self.name} tells no likelihood of tokens by {self.answers}; leave out #answers={self.answers}"
+                f"{self.name} gives no likelihood of tokens by {self.answers}; leave out #answers={self.answers}"
             )
         if self.answers == "text":
             self._one.note(
-                f"{self.name} tells no likelihood of tokens: its answers are read as labels alone; attack it with "
+                f"{self.name} gives no likelihood of tokens: its answers are read as labels alone; attack it with "
                 "--goal label-only"
             )
 

@@ -69,7 +69,7 @@ class Template:
         for shot in self.shots:
             if len(shot.fields) != len(self.fields):
                 raise SettingError(
-                    f"a worked example has {len(shot.fields)} fields, the prompt wants {len(self.fields)}"
+                    f"a worked example has {len(shot.fields)} fields, the prompt needs {len(self.fields)}"
                 )
 
     @property
@@ -241,7 +241,7 @@ class Asking:
         if len(self.labels) < 2 or len({name.casefold() for name in self.labels}) < len(self.labels):
             got = ", ".join(self.labels) or "none"
             raise SettingError(
-                f"a language model wants at least two labels that differ, as --labels negative,positive; got {got}"
+                f"a language model needs at least two labels that differ, as --labels negative,positive; got {got}"
             )
         if self.label_words and len(self.label_words) != len(self.labels):
             raise SettingError(

@@ -260,7 +260,7 @@ def attend(
 def _causal(window: tuple[int, int]) -> dict[str, Any]:
     """Return the options of causal attention for torch 2.10, which has no windows; raise for any other window."""
     if window != (-1, 0):
-        raise NotImplementedError("attention in a window wants torch 2.11")
+        raise NotImplementedError("attention in a window needs torch 2.11")
     return {"is_causal": True}
 
 

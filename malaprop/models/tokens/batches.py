@@ -30,7 +30,7 @@ class Bounds:
 
     def __post_init__(self) -> None:
         if min(self.rows, self.tokens) < 1 or not 0 <= self.waste <= 1:
-            raise SettingError(f"Bounds wants rows and tokens of at least 1 and waste from 0 to 1, got {self}")
+            raise SettingError(f"Bounds needs rows and tokens of at least 1 and waste from 0 to 1, got {self}")
 
 
 _BLOCKING_SYNC = 4  # cudaDeviceScheduleBlockingSync

@@ -127,7 +127,7 @@ class OpenVocab:
     def __init__(self, closed: Vocab, *, symbols: int = 128, most: int = 24) -> None:
         if most <= END or not BETWEEN + 1 < symbols <= np.iinfo(np.int16).max:
             raise SettingError(
-                f"an open vocabulary wants most above 3 and symbols from 7 to 32767, got {most}, {symbols}"
+                f"an open vocabulary needs most above 3 and symbols from 7 to 32767, got {most}, {symbols}"
             )
         self.closed, self.symbols, self.most = closed, symbols, most
         chars = alphabet(closed.words[len(_OWN) :], symbols - BETWEEN - 1)

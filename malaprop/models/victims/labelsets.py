@@ -76,7 +76,7 @@ def by_sets(call: Callable[..., Any], labels: Sequence[str], name: str) -> tuple
     def scores(*columns: Any) -> Floats:
         found = np.asarray(call(*columns), np.float32)
         if found.ndim != 2 or found.shape[1] != len(labels) or (found < 0).any() or (found > 1).any():
-            raise VictimError(f"{name} answered with no table of {len(labels)} probabilities from 0 to 1 a text")
+            raise VictimError(f"{name} must answer each text with {len(labels)} probabilities from 0 to 1")
         return joint(found, view)
 
     return scores, view

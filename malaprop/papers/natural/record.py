@@ -247,7 +247,7 @@ def _convert(finds: Iterable[ImageResult], folder: Path) -> list[Alteration]:
             continue
         for picture in (find.original, find.adversary):
             if picture and not is_address(picture):
-                raise RecordError(f"{folder}: image {find.id} is no PNG that the record holds; run it again")
+                raise RecordError(f"{folder}: image {find.id} is not a PNG of the record; run it again")
         changed = {IMAGE: find.adversary} if find.status == "success" and find.adversary else None
         label = str(find.label)
         found.append(

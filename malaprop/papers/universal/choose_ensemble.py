@@ -67,7 +67,7 @@ class GeneticChoice:
     def __post_init__(self) -> None:
         if self.population < 2 or self.generations < 0 or not 0 <= self.exchanged <= 1:
             raise SettingError(
-                "Genetic wants a population of 2 or more, 0 generations or more and a share exchanged from 0 to 1, "
+                "Genetic needs a population of 2 or more, 0 generations or more and a share exchanged from 0 to 1, "
                 f"got {self.population}, {self.generations} and {self.exchanged}"
             )
 

@@ -51,7 +51,7 @@ class ElmoPlan:
 
     def __post_init__(self) -> None:
         if min(self.dim, self.vocab, self.length - 2, self.highways + 1) < 1 or self.hidden <= self.dim:
-            raise SettingError(f"ELMo wants dim, vocab and length (3) above 0 and hidden above dim, got {self}")
+            raise SettingError(f"ELMo needs dim, vocab and length (3) above 0 and hidden above dim, got {self}")
 
     @property
     def shape(self) -> dict[str, Any]:

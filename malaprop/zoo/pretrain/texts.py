@@ -37,7 +37,7 @@ class Corpus:
         marks = {text: _mark(text) for text in dict.fromkeys(kept)}
         if len(marks) < 2:
             found = "no text" if not marks else "only one text"
-            raise DataError(f"{name} holds {found}; pre-training wants many lines or rows, some of them to hold out")
+            raise DataError(f"{name} holds {found}; pre-training needs many lines or rows, some of them to hold out")
         share = max(1, min(len(marks) // 10, 200), len(marks) // 50)
         out = set(sorted(marks, key=marks.__getitem__)[:share])
         digest = sha256()
@@ -111,7 +111,7 @@ def _lines(path: Path) -> list[str]:
 def blocks(stream: NDArray[np.int32], length: int, *, name: str, least: int = 8) -> Blocks:
     """Cut a stream of tokens into rows of one length and drop the rest; a short stream is one row."""
     if len(stream) < least:
-        raise DataError(f"{name} comes to {len(stream)} tokens; pre-training wants {least} at the very least")
+        raise DataError(f"{name} comes to {len(stream)} tokens; pre-training needs {least} at the very least")
     width = min(length, len(stream))
     rows = len(stream) // width
     return stream[: rows * width].reshape(rows, width)

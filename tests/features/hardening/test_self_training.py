@@ -125,13 +125,13 @@ def fail(texts):
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"teacher": None}, "--unlabelled wants a --teacher"),
+        ({"teacher": None}, "--unlabelled needs a --teacher"),
         ({"unlabelled": None}, "--teacher has no use without --unlabelled"),
         ({"unlabelled": None, "teacher": None, "sure": 0.8}, "--sure has no use without --unlabelled"),
         ({"sure": 1.5}, "--sure is a probability above 0 and up to 1, got 1.5"),
         ({"sure": 0.0}, "--sure is a probability above 0 and up to 1, got 0"),
         ({"sure": 0.99}, "none of the 3 new texts of more.txt was answered by teacher with at least 99%; lower --sure"),
-        ({"method": "auto"}, "--unlabelled is no option of harden auto"),
+        ({"method": "auto"}, "--unlabelled is not an option of harden auto"),
         ({"unlabelled": "none.txt"}, "none.txt cannot be read: No such file"),
         ({"unlabelled": "none.csv"}, "no such file: none.csv"),
         ({"unlabelled": "empty.txt"}, "empty.txt holds no text"),

@@ -127,7 +127,7 @@ def test_a_trial_that_fails_is_told_and_the_search_goes_on(folder, monkeypatch):
 
 
 def test_an_attack_that_breaks_nothing_leaves_nothing_to_search(folder):
-    with pytest.raises(DataError, match="broke none"):
+    with pytest.raises(DataError, match="succeeded on none"):
         run(folder, attack=toy.listed({"film": ("movie",)}), trials=1)
 
 

@@ -94,7 +94,7 @@ def test_table_8_sentences_of_two_victims(tmp_path):
 def test_what_cannot_be_shown_is_refused(tmp_path):
     hostile = 'data:image/png;base64,"><script>alert(1)</script>'
     write_finds(tmp_path / "bad", "forest", 10, broken=hostile)
-    with pytest.raises(RecordError, match="is no PNG"):
+    with pytest.raises(RecordError, match="is not a PNG"):
         export([tmp_path / "bad"], tmp_path / "s.db", Design())
     write_finds(tmp_path / "both" / "images", "forest", 10)
     two_runs(tmp_path / "both" / "texts")

@@ -246,7 +246,7 @@ def test_bad_data_is_said_in_one_line(case, type_in):
         (("--map", "PER"), "--map takes CLASS=CLASS"),
         (("--attack", "hotflip-word"), "needs gradients"),
         (("--attack", "seqattack:nothing"), "nothing"),
-        (("--victim", "nowhere"), "there is no tagger"),
+        (("--victim", "nowhere"), "there is not a tagger"),
     ],
 )
 def test_bad_settings_are_said_in_one_line(words, message, type_in):

@@ -162,7 +162,7 @@ def test_a_model_in_python_and_one_that_is_hardened(toy, tmp_path):
 
 def test_a_folder_with_other_things_is_left_alone(toy, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SettingError, match="is there and is no model"):
+    with pytest.raises(SettingError, match="exists and is not a model"):
         mp.train("CNN-W-Random-1", toy, out=tmp_path)
 
 

@@ -90,7 +90,7 @@ def test_a_file_is_parted_by_its_sources():
 
 
 def test_too_few_pairs_and_the_wrong_kind():
-    with pytest.raises(DataError, match="leaves none to"):
+    with pytest.raises(DataError, match="too few to have some to"):
         parts(lambda spec, split: pairs(PAIRS[:1]), "x")
     from malaprop.data.base import of
 

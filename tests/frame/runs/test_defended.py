@@ -309,10 +309,10 @@ def test_lists_in_a_file_are_settings_of_a_detector(tmp_path):
         ('victim = "BERT"\nwrap = "five"\n', r"has no \[\[wrap\]\] table"),
         ('victm = "BERT"\n', "no key is called 'victm'; did you mean victim"),
         ('victim = "b.toml"\n[[wrap]]\ndefence = "five"\n', "is a file of this kind too"),
-        ('victim = "BERT"\n[[wrap]]\nsamples = 4\n', "wants defence = .NAME. of .*got None"),
+        ('victim = "BERT"\n[[wrap]]\nsamples = 4\n', "needs defence = .NAME. of .*got None"),
         ('victim = "BERT"\n[[wrap]]\ndefence = "purfy"\n', "got 'purfy'"),
         ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nkep = 0.5\n', "no setting of ranmask is called 'kep'"),
-        ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nkeep = "much"\n', "wants a number for keep"),
+        ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nkeep = "much"\n', "needs a number for keep"),
         ('victim = "BERT"\n[[wrap]]\ndefence = "ranmask"\nseed = -1\n', "seed must be a whole number or fresh"),
     ],
 )
@@ -327,7 +327,7 @@ def test_files_of_defences_that_are_refused(text, said, tmp_path):
     ("thing", "said"),
     [
         (RanMask, r"RanMask is a class.*write RanMask\(\.\.\.\)"),
-        (3, "'3' is no defence"),
+        (3, "'3' is not a defence"),
         ("purfy", "no defence is called 'purfy'; did you mean purify"),
         ("five(BERT)", "no defence is called 'BERT'"),
     ],

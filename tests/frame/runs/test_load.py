@@ -101,9 +101,9 @@ def test_modules_that_do_not_import(here):
         ("/no/such/folder", "no such folder or file"),
         ("LSTM-W-GloVe-3", r"did you mean .*LSTM-W-GloVe-1"),
         ("nothing", "or give a folder, module:attribute"),
-        ("empty", "is no model: it holds neither model.json"),
+        ("empty", "is not a model: it holds neither model.json"),
         ("weights.pt", "holds weights alone"),
-        ("notes.txt", "is no victim"),
+        ("notes.txt", "is not a victim"),
         ("CNN-W-GloVe-1", "pass read=malaprop.data.load"),
     ],
 )
@@ -130,7 +130,7 @@ def test_options_of_a_function(here, monkeypatch):
     assert "labels alone" in victim.notes[0]
     with pytest.raises(SettingError, match="is called 'labls'; did you mean labels or label_names"):
         load("mine_labels:predict#labls=3")
-    with pytest.raises(SettingError, match="mine_labels:fitted is no function"):
+    with pytest.raises(SettingError, match="mine_labels:fitted is not a function"):
         load("mine_labels:fitted#batch=3")
     (here / "empty").mkdir()
     with pytest.raises(SettingError, match="other takes no options \\(batch\\): functions and addresses do"):
@@ -149,7 +149,7 @@ def test_functions_and_victims():
     assert (victim.name, victim.batch) == ("halves", 3)
     assert wrap(victim) is victim
     for thing in (3, None, [1]):
-        with pytest.raises(VictimError, match="is no victim"):
+        with pytest.raises(VictimError, match="is not a victim"):
             wrap(thing)
 
 

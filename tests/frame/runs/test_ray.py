@@ -225,7 +225,7 @@ def test_what_listens_there_is_no_ray_head(monkeypatch):
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         address = f"127.0.0.1:{mute.getsockname()[1]}"
-        with pytest.raises(SettingError, match=f"what listens at {address} is no Ray head"), join(address):
+        with pytest.raises(SettingError, match=f"what listens at {address} is not a Ray head"), join(address):
             pass
 
 

@@ -167,7 +167,7 @@ def test_a_run_killed_behind_its_last_line_is_said_to_be_done(tmp_path):
 def test_a_folder_that_holds_something_else_is_left_alone(name, calm, tmp_path):
     given, *_ = calm(name)
     (tmp_path / "photo.jpg").write_text("of a dog")
-    with pytest.raises(MalapropError, match=r"something else than a run \(photo.jpg\)|is there and is no model"):
+    with pytest.raises(MalapropError, match=r"something else than a run \(photo.jpg\)|exists and is not a model"):
         conduct(build(study_of(name), {**given, "out": tmp_path}))
     assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == ["photo.jpg"]
 

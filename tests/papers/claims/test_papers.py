@@ -112,7 +112,7 @@ def test_one_word_attacks_beside_mpnet_count_with_the_rows_that_are_there(tmp_pa
 def test_a_study_without_an_lstm_says_so(tmp_path):
     one_word(tmp_path, {"BERT": {}, "Transformer-3": {}})
     found = row(tmp_path, "S1")
-    assert (found.verdict, found.ours) == ("not done", "the study wants an LSTM and a model of self-attention")
+    assert (found.verdict, found.ours) == ("not done", "the study needs an LSTM and a model of self-attention")
 
 
 def translated(root: Path, kind: str, name: str, **more) -> None:

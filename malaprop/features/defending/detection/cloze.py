@@ -94,7 +94,7 @@ class ClozeFits:
     def __post_init__(self) -> None:
         if min(self.nearest, self.most, self.apart) < 1:
             raise SettingError(
-                f"cloze wants nearest, most and apart of 1 or more, got {self.nearest}, {self.most} and {self.apart}"
+                f"cloze needs nearest, most and apart of 1 or more, got {self.nearest}, {self.most} and {self.apart}"
             )
 
     def check(self, victim: Victim) -> None:

@@ -246,10 +246,10 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
 def cut_held_out(card: DetectorCard, texts: FitTexts) -> FitParts:
     """Cut the texts into those to learn from and those held out; raise where the victim misses `least_accuracy`."""
     if len(texts.clean) < 2 * LEAST:
-        raise SettingError(f"a threshold wants at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
+        raise SettingError(f"a threshold needs at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
     parts = cut_texts(texts, counts=parse_method(card.method).counts_words)
     if not parts.held:
-        raise SettingError(f"a threshold wants clean texts that differ, and of these {len(texts.clean)} too few do")
+        raise SettingError(f"a threshold needs clean texts that differ; too few of these {len(texts.clean)} do")
     least, has = card.least_accuracy, Rate(len(parts.right), len(parts.right) + len(parts.wrong))
     if least is not None and has.hits < count_wanted(has.total, least):
         raise SettingError(

@@ -37,7 +37,7 @@ class FrequencyGuided:
     def __post_init__(self) -> None:
         if not 0 <= self.rare < 100 or self.nearest < 0:
             raise SettingError(
-                f"fgws wants 0 <= rare < 100, a percentile, and nearest >= 0, got {self.rare} and {self.nearest}"
+                f"fgws needs 0 <= rare < 100, a percentile, and nearest >= 0, got {self.rare} and {self.nearest}"
             )
 
     def check(self, victim: Victim) -> None:

@@ -82,7 +82,7 @@ class NearTexts:
 
     def __post_init__(self) -> None:
         if min(self.up, self.down, self.many) < 1:
-            raise SettingError(f"near wants up, down and many of 1 or more, got {self.up}, {self.down} and {self.many}")
+            raise SettingError(f"near needs up, down and many of 1 or more, got {self.up}, {self.down} and {self.many}")
 
     def check(self, victim: Victim) -> None:
         del victim

@@ -56,7 +56,7 @@ class RobustDensity:
         many = np.bincount(labels)
         known = np.flatnonzero(many >= max(2, min(_ENOUGH, many.max() // 10)))
         if not len(known):
-            raise DataError("rde wants at least two clean texts that get the same label; give more texts (--n)")
+            raise DataError("rde needs at least two clean texts that get the same label; give more texts (--n)")
         dim = min(self.dim, len(x) - 1, max(1, many[known].min() // 3))
         made = KernelPCA(dim, kernel="rbf", gamma=gamma, random_state=0).fit(x)
         kernel = _apply_kernel(x, x, gamma)

@@ -236,7 +236,7 @@ def parts(read: Read, spec: str) -> Parts:
         learnt = _without(_without(learnt, 0), 1)
     for what, found in (("train on", learnt), ("choose by", rest), ("judge on", judged)):
         if not found:
-            raise DataError(f"{train.name} has {len(train.examples)} pairs, which leaves none to {what}; give more")
+            raise DataError(f"{train.name} has {len(train.examples)} pairs, too few to have some to {what}; give more")
     return Parts(train.name.removesuffix(":train"), learnt, rest, judged, train.fingerprint, own)
 
 

@@ -169,7 +169,7 @@ class RayCluster:
         return {name: self._archives_of(value, name in named) for name, value in found.items()}
 
     def _archives_of(self, value: Any, victim: bool = False) -> Any:
-        """A archive in the place of each file and folder, also of those in a mapping."""
+        """An archive in the place of each file and folder, also of those in a mapping."""
         if isinstance(value, Mapping):
             return {name: self._archives_of(inner) for name, inner in value.items()}
         return self._archive(value) if _is_local(value, victim) else value
@@ -271,7 +271,7 @@ def _is_local(value: Any, victim: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A archive that lies in the cluster's memory."""
+    """An archive that lies in the cluster's memory."""
 
     archive: Any
 
@@ -328,7 +328,7 @@ class RayWorker:
         return Path(self._folders.enter_context(TemporaryDirectory(prefix="malaprop-"))) / Path(name).name
 
     def _opened(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Parcels as folders of this machine, kept while the worker lives."""
+        """Archives unpacked as folders of this machine, kept while the worker lives."""
         return {name: self._open(value) for name, value in inputs.items()}
 
     def _open(self, sent: Any) -> Any:

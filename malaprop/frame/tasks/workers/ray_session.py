@@ -110,7 +110,7 @@ def _reach(address: str) -> None:
         why = error.strerror or str(error) or type(error).__name__
         raise SettingError(f"nobody listens at {address}: {why}; {advice}") from None
     if not greeted:
-        raise SettingError(f"what listens at {address} is no Ray head; {advice}")
+        raise SettingError(f"what listens at {address} is not a Ray head; {advice}")
 
 
 def _greets(line: socket.socket) -> bool:

@@ -120,7 +120,7 @@ def _judge_one_word(record: OneWordRecord) -> Reading:
     first = next((name for name in names if _is_recurrent(name)), None)
     rest = [name for name in names if not _is_recurrent(name)]
     if first is None or not rest:
-        raise RecordError("the study wants an LSTM and a model of self-attention")
+        raise RecordError("the study needs an LSTM and a model of self-attention")
     verdicts = [above(_find_success(record, first, "gs-gr"), _find_success(record, name, "gs-gr")) for name in rest]
     verdicts += [above(_find_success(record, n, "gs-gr"), _find_success(record, n, "asmax-gr")) for n in names]
     named = ", ".join(f"{name} {short(_find_success(record, name, 'gs-gr'))}" for name in names)
@@ -210,7 +210,7 @@ def _split_by_kind(root: Path) -> tuple[list[AttentionModel], list[AttentionMode
     attacked = [model for model in record.models if model.edits == record.recipe]
     sides = [m for m in attacked if _is_recurrent(m.name)], [m for m in attacked if not _is_recurrent(m.name)]
     if not all(sides):
-        raise RecordError("the study wants an LSTM and a model of self-attention")
+        raise RecordError("the study needs an LSTM and a model of self-attention")
     return sides
 
 

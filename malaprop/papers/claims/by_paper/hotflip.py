@@ -265,7 +265,7 @@ def _read_economy(root: Path) -> Reading:
     """Claim H7: derivatives take less time than exact losses of every edit."""
     found = _read_study(root).economy
     if found is None or found.ratio is None:
-        raise RecordError("the study has no comparison with exact losses; it wants --exact")
+        raise RecordError("the study has no comparison with exact losses; it needs --exact")
     ours = f"{found.ratio:.1f} times less time, broken {short(found.success)} against {short(found.exact_success)}"
     return Reading(ours=ours, verdict=points(found.ratio > 1, opposite=found.ratio < 1))
 

@@ -339,7 +339,7 @@ def _read_rules(root: Path, data: str) -> Reading:
     record = _read_measures(root, data)
     base, best = record.wholes[0], record.wholes[-1]
     if best.ahead is None or best.words is None or base.words is None:
-        raise RecordError("no text was broken by rules")
+        raise RecordError("no attack by rules succeeded")
     gap, low, high = best.ahead
     words = f"{100 * best.words:.1f}% of the words against {100 * base.words:.1f}%"
     ahead = f"{100 * gap:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
@@ -457,7 +457,7 @@ def _read_spread(root: Path, data: str) -> Reading:
     shares, strongest = found["spread"], found["strongest"]
     words, rest = ([name for name in shares if ("-W-" in name) == word] for word in (True, False))
     if len(words) < 2 or not rest:
-        raise RecordError("the study wants two word models and BERT")
+        raise RecordError("the study needs two word models and BERT")
     figures = ", ".join(f"{name} {short(average(values))}" for name, values in shares.items())
     among, across = (
         average(_measure_overlap(strongest, pairs))
