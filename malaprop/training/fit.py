@@ -83,7 +83,7 @@ Listen = Callable[[TrainingStep, Assessment], None]
 
 
 class Fitted(NamedTuple):
-    """The result of a training: `steps` of its last stage; `looks` have each evaluation's phase, step and figures."""
+    """The result of a training: `steps` of its last stage; `looks` have each evaluation's stage, step and figures."""
 
     looks: list[dict[str, Any]]
     rank: tuple[float, ...]  # of the weights that were kept, empty where no look gave one
@@ -131,9 +131,9 @@ class _Run:
 
     def __init__(self, task: TrainingTask, listen: tuple[Listen, ...]) -> None:
         self.task, self.listen = task, listen
-        self.place = 0  # of the phase
+        self.place = 0  # of the stage
         self.step = self.stale = 0
-        self.since = 0.0  # seconds when the phase began
+        self.since = 0.0  # seconds when the stage began
         self.over = False  # by what a look said
         self.rank: list[float] = []
         self.kept: dict[str, Tensor] = {}
@@ -146,52 +146,52 @@ class _Run:
         self._before, self._began = 0.0, time.perf_counter()
 
     @property
-    def phase(self) -> Stage:
-        return self.task.phases[self.place]
+    def stage(self) -> Stage:
+        return self.task.stages[self.place]
 
     def seconds(self) -> float:
         return self._before + time.perf_counter() - self._began
 
     def now(self) -> TrainingStep:
         seconds = self.seconds()
-        return TrainingStep(self.phase, self.step, self.phase.spent(self.step, seconds - self.since), seconds)
+        return TrainingStep(self.stage, self.step, self.stage.spent(self.step, seconds - self.since), seconds)
 
     def start(self, unfinished: TrainingFolder | None) -> None:
         known = [f"now|{name}|{key}" for name, module in self.task.modules.items() for key in module.state_dict()]
         found = unfinished.read(known) if unfinished else None
         if found is None:
-            self.phase.begin()
+            self.stage.begin()
         else:
             self.fill(found)
         self._began = time.perf_counter()
 
     def go_on(self) -> bool:
         """Return whether a step is left; begin the next stage where one is over."""
-        while self.over or (self.now().progress >= 1 and (self.step or self.phase.steps == 0)):
-            if self.place + 1 == len(self.task.phases):
+        while self.over or (self.now().progress >= 1 and (self.step or self.stage.steps == 0)):
+            if self.place + 1 == len(self.task.stages):
                 return False
             self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
             self.sums, self.counts = {}, {}
             self._repeat = RepeatedStep(self._device)
-            self.phase.begin()
+            self.stage.begin()
         return True
 
     def advance(self) -> None:
         """Take one step, and evaluate where that is due after it."""
         now = self.now()
-        if self.phase.draw is None:
+        if self.stage.draw is None:
             figures = self._descend(now)
         else:
-            self.phase.draw(now)
+            self.stage.draw(now)
             figures = self._repeat(partial(self._descend, now))
         self._note(figures)
-        self.phase.after(now)
+        self.stage.after(now)
         self.step += 1
-        if self.phase.look and (self.step % self.phase.every == 0 or self.step == self.phase.steps):
-            self._look(self.phase.look)
+        if self.stage.look and (self.step % self.stage.every == 0 or self.step == self.stage.steps):
+            self._look(self.stage.look)
 
     def _descend(self, now: TrainingStep) -> Figures:
-        losses, groups = self.phase.losses(now), self.task.learners
+        losses, groups = self.stage.losses(now), self.task.groups
         while True:
             try:
                 descent = next(losses)
@@ -212,7 +212,7 @@ class _Run:
         self.sums, self.counts = {}, {}
         now = self.now()
         look = ask(now, sums)
-        self.looks.append({"phase": now.phase.name, "step": now.step, "seconds": now.seconds, **look.figures})
+        self.looks.append({"phase": now.stage.name, "step": now.step, "seconds": now.seconds, **look.figures})
         if look.rank is not None:
             better = not self.rank or list(look.rank) > self.rank
             self.stale = 0 if better else self.stale + 1
@@ -220,7 +220,7 @@ class _Run:
                 self.rank = list(look.rank)
                 held = self.task.modules[self.task.best].state_dict()
                 self.kept = {name: tensor.detach().clone() for name, tensor in held.items()}
-        self.over = look.over or 0 < self.phase.patience <= self.stale
+        self.over = look.over or 0 < self.stage.patience <= self.stale
         for hear in self.listen:
             hear(now, look)
 
@@ -231,7 +231,7 @@ class _Run:
     def _finite(self, value: Tensor) -> float:
         amount = float(value)
         if not math.isfinite(amount):
-            rates = [group.schedule.rate for group in self.task.learners.values()]
+            rates = [group.schedule.rate for group in self.task.groups.values()]
             raise SettingError(f"training broke down: the loss became {amount}; use a smaller rate than {max(rates)}")
         return amount
 
@@ -241,7 +241,7 @@ class _Run:
             for name, module in self.task.modules.items()
             for key, tensor in module.state_dict().items()
         }
-        for name, group in self.task.learners.items():
+        for name, group in self.task.groups.items():
             tensors |= {f"learner|{name}|{key}": tensor for key, tensor in group.state().items()}
         for name, memory in self.task.memories.items():
             tensors |= {f"memory|{name}|{key}": tensor for key, tensor in memory.state().items()}
@@ -254,14 +254,14 @@ class _Run:
     def fill(self, state: TrainingState) -> None:
         for name, value in state.notes.items():
             setattr(self, name, value)
-        self.phase.begin()
+        self.stage.begin()
         parts: dict[tuple[str, str], dict[str, Tensor]] = {}
         for label, tensor in state.tensors.items():
             kind, owner, key = label.split("|", 2)
             parts.setdefault((kind, owner), {})[key] = tensor
         for name, module in self.task.modules.items():
             module.load_state_dict(parts["now", name])
-        for name, group in self.task.learners.items():
+        for name, group in self.task.groups.items():
             group.fill(parts.get(("learner", name), {}))
         for name, memory in self.task.memories.items():
             memory.fill(parts.get(("memory", name), {}))

@@ -28,7 +28,7 @@ def warm_up_and_decay(warmup: float) -> Slope:
     """Raise the rate linearly over the share `warmup` of the steps, then lower it linearly to 0."""
 
     def slope(now: TrainingStep) -> float:
-        steps = now.phase.steps
+        steps = now.stage.steps
         assert steps is not None, "a rate that follows the steps needs their number"
         rise = max(1, round(steps * warmup))
         if now.step < rise:

@@ -13,9 +13,9 @@ from malaprop.training.schedule import ParameterGroup
 
 
 class TrainingStep(NamedTuple):
-    """The progress of a training: `step` counts done steps of the phase, `seconds` those of all phases."""
+    """The progress of a training: `step` counts done steps of the stage, `seconds` those of all stages."""
 
-    phase: Stage
+    stage: Stage
     step: int
     progress: float
     seconds: float
@@ -69,9 +69,9 @@ class Stage:
     `losses` is one step. It never takes the step, it yields losses, and goes on when the step down each has been
     taken; what it draws at random depends on its own seed and the moment alone. `look` is asked after every so many
     steps, and after the last one; `patience` counts looks that bring nothing better, 0 for no such end. `begin` hears
-    that the phase begins or goes on; weights that it sets are then replaced by those that were kept.
+    that the stage begins or goes on; weights that it sets are then replaced by those that were kept.
 
-    A phase with `draw` promises that its steps differ in nothing but the numbers that `draw` puts into the tensors that
+    A stage with `draw` promises that its steps differ in nothing but the numbers that `draw` puts into the tensors that
     `losses` reads: a GPU then repeats them as one graph. `after` hears that a step was taken.
     """
 
@@ -80,7 +80,7 @@ class Stage:
     after: Callable[[TrainingStep], None] = lambda now: None  # noqa: ARG005
     name: str = ""
     steps: int | None = None
-    minutes: float | None = None  # a phase with this does not give the same weights every time
+    minutes: float | None = None  # a stage with this does not give the same weights every time
     look: Callable[[TrainingStep, Sums], Assessment] | None = None
     every: int = 0
     patience: int = 0
@@ -106,8 +106,8 @@ class TrainingTask:
     those of the last step stay. `memories` is what else a step depends on that an earlier one made.
     """
 
-    phases: tuple[Stage, ...]
+    stages: tuple[Stage, ...]
     modules: Mapping[str, nn.Module]
-    learners: Mapping[str, ParameterGroup]
+    groups: Mapping[str, ParameterGroup]
     best: str = ""
     memories: Mapping[str, TrainingMemory] = field(default_factory=dict)

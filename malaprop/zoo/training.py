@@ -181,9 +181,9 @@ class Classifying:
         )
         group = ParameterGroup(schedule, model.named_parameters(), rates=settings.rates, decays=_decays)
         self.task = TrainingTask(
-            phases=(stage,),
+            stages=(stage,),
             modules={"model": model},
-            learners={"model": group},
+            groups={"model": group},
             best="model",
             memories={} if hooks.memory is None else {"hooks": hooks.memory},
         )

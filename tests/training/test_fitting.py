@@ -1,4 +1,4 @@
-"""The one training loop: phases in their order, looks that end one, and an exact resume inside any of them."""
+"""The one training loop: stages in their order, looks that end one, and an exact resume inside any of them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,15 @@ class Two:
             self.nets = {"one": nn.Linear(3, 3), "two": nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))}
         self.heard, self.die_at = heard, die_at
         self.course = TrainingTask(
-            phases=(self._phase("one", 1.0, lambda: None), self._phase("two", -1.0, self._begin)),
+            stages=(self._stage("one", 1.0, lambda: None), self._stage("two", -1.0, self._begin)),
             modules=self.nets,
-            learners={
-                name: ParameterGroup.of(Schedule(rate=0.05), net.parameters()) for name, net in self.nets.items()
-            },
+            groups={name: ParameterGroup.of(Schedule(rate=0.05), net.parameters()) for name, net in self.nets.items()},
         )
 
     def _begin(self) -> None:
         self.nets["two"].get_submodule("0").load_state_dict(self.nets["one"].state_dict())
 
-    def _phase(self, name, sign, begin):
+    def _stage(self, name, sign, begin):
         def losses(now):
             if (name, now.step) == self.die_at:
                 raise Killed

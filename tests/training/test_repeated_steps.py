@@ -32,12 +32,12 @@ def test_a_step_is_taken_between_what_it_draws_and_what_is_done_after_it():
         yield GradientLoss("net", loss)
         return {"loss": loss}
 
-    phase = Stage(losses=losses, draw=draw, after=lambda now: heard.append(f"after {now.step}"), steps=2)
+    stage = Stage(losses=losses, draw=draw, after=lambda now: heard.append(f"after {now.step}"), steps=2)
     fit(
         TrainingTask(
-            phases=(phase,),
+            stages=(stage,),
             modules={"net": net},
-            learners={"net": ParameterGroup.of(Schedule(rate=0.1), net.parameters())},
+            groups={"net": ParameterGroup.of(Schedule(rate=0.1), net.parameters())},
         )
     )
     assert heard == ["draws 0", "step 0 on 0", "after 0", "draws 1", "step 1 on 1", "after 1"]

@@ -128,8 +128,8 @@ def test_minutes_end_the_work_and_the_rate_follows_them(tmp_path):
 
 
 def moment(step, steps):
-    phase = Stage(losses=iter, steps=steps)
-    return TrainingStep(phase, step, phase.spent(step, 0.0), 0.0)
+    stage = Stage(losses=iter, steps=steps)
+    return TrainingStep(stage, step, stage.spent(step, 0.0), 0.0)
 
 
 def test_the_rate_rises_then_falls():

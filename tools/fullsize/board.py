@@ -1,4 +1,4 @@
-"""The lanes of the leaderboard: a plain model, one that is hardened, a detector for it, and all of them under attack.
+"""The lanes of the leaderboard: train a plain model, a hardened one and a detector for it, and attack all of them.
 
 `python tools/fullsize/lanes.py --board ...` runs these in the place of the steps of `malaprop reproduce`.
 """
@@ -18,10 +18,10 @@ ATTACKS = "textfooler,pwws"
 class Entry:
     """One model on one dataset and how it is defended; a process of it may take one of `parts` of the GPU's memory.
 
-    `least` is what the detector must leave right of texts that nobody attacked, on validation texts. `helpers` attack
-    the training texts where the method has recipes. With a `limit` the hardened model is tested behind a memory of
-    queries as well, which answers so many texts that are alike. `phrases` has what phrases.py wrote labelled by a model
-    that was trained on it, and learns from it too.
+    `least` is the accuracy without attack that the detector must keep, on validation texts. `helpers` is the number of
+    processes that attack the training texts, for methods that use recipes. With a `limit` the hardened model is also
+    tested behind a memory of queries, which answers that many similar texts. With `phrases` a model trained on the
+    phrases of phrases.py labels them, and the hardened model learns from them too.
     """
 
     data: str
@@ -81,12 +81,12 @@ def list_board() -> list[Lane]:
 
 
 def find_phrases() -> str:
-    """The file that phrases.py wrote."""
+    """Return the path of the file that phrases.py writes."""
     return f"{os.environ.get('MALAPROP_DATA', '')}/sst2/phrases.jsonl"
 
 
 def _list_entry(entry: Entry) -> Iterator[Lane]:
-    """Both trainings side by side; the test behind them, and behind the detector where there is one."""
+    """Yield the lanes of an entry: both trainings side by side, the detector if it has one, then the test."""
     here = f"board/{entry.name}"
     plain, hard, guard = (f"{here}/{part}" for part in ("plain", "hard", "guard"))
     both, begins = f"--data {entry.data}", (find_mpnet(),) if entry.model == "MPNet" else ()

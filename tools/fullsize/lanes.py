@@ -1,12 +1,12 @@
-"""Runs what `malaprop reproduce` has left at full size, in lanes side by side on one GPU.
+"""Run the unfinished steps of `malaprop reproduce --size full` on one GPU, several side by side in lanes.
 
     python tools/fullsize/lanes.py --size full --minutes 25 --out DIR [--lanes reviews,images] [--payload TARGET]
 
-TARGET is what unpack.py restored. DIR gets log.txt, times.json, `steps` with all that commands left, `kept` with the
-records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights and the
-outcomes of `universal`. At the end of the time all commands are interrupted. The same call goes on where they stopped.
-`--weights natural/wgan` packs all of that step, once it ended well, in `weights`: another machine that has both
-archives in DIR goes on from there.
+TARGET is the folder that unpack.py restored. DIR gets log.txt, times.json, `steps` (what the commands wrote), `kept`
+(the records of finished steps), `partial` (those of unfinished ones) and results.tar.gz: everything but weights and the
+outcomes of `universal`. When the time is up, all commands are interrupted; the same call resumes them.
+`--weights natural/wgan` also packs a whole finished step into `weights`, so that another machine with both archives in
+DIR can continue from there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WELL, COMPLETE, FAILED = "well", "complete", "failed"  # how a command ended; `c
 
 
 def finish_record(words: Sequence[str]) -> bool:
-    """Writes the record of an interrupted command's study where nothing of it was left to do; whether that was so."""
+    """Write the record of an interrupted study if all its tasks are done; return whether they are."""
     from malaprop.core.errors import MalapropError
     from malaprop.frame.study.commands import read_study
     from malaprop.frame.study.study import FILE
@@ -70,7 +70,7 @@ def finish_record(words: Sequence[str]) -> bool:
 
 
 def _lacks_memory(output: Path, before: int) -> bool:
-    """Whether the last words of a command say that the GPU had no room; it wrote behind the first `before` bytes."""
+    """Return whether the end of a command's output, after the first `before` bytes, reports a full GPU."""
     return b"out of memory" in output.read_bytes()[before:][-3000:]
 
 
@@ -83,10 +83,10 @@ def _load(path: Path, empty: object) -> object:
 
 @dataclass
 class Driver:
-    """All lanes of one call.
+    """Runs all lanes of one call.
 
-    `grace` is what interrupted commands have to end, `every` how often results are packed, `pause` how long a command
-    that found no memory waits, in seconds.
+    In seconds: `grace` is the time that interrupted commands have to end, `every` the time between two archives of
+    results, `pause` the wait of a command that found no memory.
     """
 
     lanes: Sequence[Lane]
@@ -127,7 +127,7 @@ class Driver:
             print(line, flush=True)
 
     def add_time(self, step: str, seconds: float) -> None:
-        """All that a step took, over several calls, in the form of docs/measured/claims-full-rest.json."""
+        """Add to the seconds that a step took over all calls, in the form of docs/measured/claims-full-rest.json."""
         with self.lock:
             told = _load(self.out / TIMES, {})
             steps = dict(told.get("steps", {})) if isinstance(told, Mapping) else {}
@@ -136,7 +136,7 @@ class Driver:
             (self.out / TIMES).write_text(json.dumps(said, indent=1), encoding="utf-8")
 
     def keep(self, step: str, to: str) -> None:
-        """The records of a step, in small, as `reproduce --records` writes them."""
+        """Keep the records of a step in the small form that `reproduce --records` writes."""
         from malaprop.papers.claims.kept_records import keep
 
         if step in self.aids:
@@ -150,7 +150,7 @@ class Driver:
                 self.say(f"{step}: its record cannot be kept yet: {type(error).__name__}: {error}")
 
     def pack(self) -> None:
-        """All but weights and the outcomes of steps that have very many, whole at every moment."""
+        """Pack all results but weights and very large outcome files; the archive is complete at every moment."""
         with self.lock:
             for step in self.ended:
                 if (self.root / step).is_dir() and step not in self.good:
@@ -173,7 +173,7 @@ class Driver:
         part.replace(self.out / PACKED)
 
     def pack_whole(self, step: str, place: Path) -> None:
-        """A step with its weights, as it lies in the folder of this call."""
+        """Pack the whole folder of a step, with its weights."""
         place.parent.mkdir(exist_ok=True)
         part = place.with_suffix(".part")
         with tarfile.open(part, "w") as tar:
@@ -183,7 +183,7 @@ class Driver:
     # --- one lane
 
     def has_room(self, lane: Lane) -> bool:
-        """Whether the lane's processes fit beside those that run; of several that do the least nice goes first."""
+        """Return whether a lane may start: its processes fit, and no waiting lane that fits has a lower `nice`."""
         room = self.memory + 1e-9 - sum(one.share for one in self.taken)
         clients = _CLIENTS - sum(one.processes for one in self.taken)
         fits = [one for one in self.queue if not self.taken or (one.share <= room and one.processes <= clients)]
@@ -191,7 +191,7 @@ class Driver:
 
     @contextmanager
     def take_memory(self, lane: Lane) -> Iterator[None]:
-        """Waits until the GPU has memory for the lane's processes; at the deadline nobody waits."""
+        """Wait until the GPU has memory for the lane's processes; after the deadline, go on at once."""
         with self.room:
             self.queue.append(lane)
             self.room.wait_for(lambda: self.stop.is_set() or self.has_room(lane))
@@ -206,7 +206,7 @@ class Driver:
                 self.room.notify_all()
 
     def call(self, lane: Lane, step: str, words: Sequence[str], output: Path) -> int:
-        """Runs a command of a step; its time is counted from when it had memory."""
+        """Run a command of a step; its time is counted from the moment that it has memory."""
         with self.take_memory(lane):
             begun = time.monotonic()
             code = self.run_command(lane, words, output)
@@ -233,7 +233,7 @@ class Driver:
         return code
 
     def do(self, lane: Lane, turn: Turn) -> bool:
-        """Runs the commands that have not ended well before, up to the first that fails, or all of them together."""
+        """Run the unfinished commands of a step, in order up to the first failure, or all together."""
         folder = self.root / turn.step
         folder.mkdir(parents=True, exist_ok=True)
         done = _load(folder / DONE, [])
@@ -254,7 +254,7 @@ class Driver:
         return True
 
     def command(self, lane: Lane, turn: Turn, number: int, words: Sequence[str]) -> str:
-        """Runs one command and keeps its records; how it ended."""
+        """Run one command and keep its records; return how it ended."""
         folder = self.root / turn.step
         self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
         output = folder / f"output-{number}.txt"
@@ -283,7 +283,7 @@ class Driver:
                     place.symlink_to(made)
 
     def lacks(self, turn: Turn) -> str:
-        """Waits for what a step needs; what will not come, or nothing."""
+        """Wait for the steps and files that a step needs; return the first that will not come, or an empty string."""
         for need in find_needs(turn):
             with self.lock:
                 self.waiting += 1
@@ -303,7 +303,7 @@ class Driver:
         return self.good.get(need, False)
 
     def await_file(self, need: str) -> bool:
-        """Waits while another lane works, which may make it, or time is left for it to come."""
+        """Wait for a file as long as another lane works, which may make it, and time is left."""
         while not glob.glob(str(self.root / need)):
             alive = sum(thread.is_alive() for thread in self.threads)
             if self.stop.is_set() or self.waiting >= alive:
@@ -342,7 +342,7 @@ class Driver:
                     os.killpg(ran.pid, number)
 
     def run(self) -> bool:
-        """Whether all steps ended well."""
+        """Run all lanes until they end or the time is up; return whether all steps ended well."""
         shares = ", ".join(f"{lane.name} {lane.share:.0%}" for lane in self.lanes)
         self.say(f"begun, {self.size}, {self.minutes:g} minutes; at most of the GPU's memory: {shares}")
         for thread in self.threads:
@@ -374,7 +374,7 @@ class Driver:
 
 
 def prepare(out: Path, size: str, payload: Path | None) -> None:
-    """What commands read from the environment."""
+    """Set the environment that the commands read: data, cache, paths and threads."""
     paths = [ROOT, ROOT / "masked-lm"]
     if payload is not None:
         os.environ |= {"MALAPROP_DATA": str(payload / "data"), "MALAPROP_CACHE": str(payload / "cache")}
@@ -390,9 +390,9 @@ def prepare(out: Path, size: str, payload: Path | None) -> None:
 
 
 def stand_in(out: Path, lanes: Sequence[Lane], kept: Path = ROOT / "docs/measured/claims/full") -> None:
-    """Kept transfer studies, with their ensembles, stand in where they are needed and no lane of this call makes them.
+    """Copy kept transfer studies and their ensembles that a lane needs and no lane of this call makes.
 
-    Other steps are needed for their weights, which are not kept. What an earlier call left in `out` stays.
+    Other steps are needed for their weights, which are not kept. Results of an earlier call in `out` stay.
     """
     made = {turn.step for lane in lanes for turn in lane.turns}
     for need in {need for lane in lanes for turn in lane.turns for need in find_needs(turn)} - made:

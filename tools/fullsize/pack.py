@@ -67,7 +67,7 @@ def _write_rows(folder: Path, tensors: rows.Tensors, steps: int) -> None:
 
 
 def cut_evenly(lines: list[str], many: int) -> list[str]:
-    """So many rows, evenly from those of each label, the labels in turns."""
+    """Return `many` rows, taken evenly from the rows of each label, with the labels taking turns."""
     by_label: dict[int, list[str]] = {}
     for line in lines:
         by_label.setdefault(json.loads(line)["label"], []).append(line)
@@ -87,7 +87,7 @@ def stage_texts(source: Path, to: Path) -> None:
 
 
 def stage_glove(source: Path, to: Path) -> None:
-    """The first words, and those of the texts that are staged by now, however they are cut into words."""
+    """Stage the vectors of the most frequent words and of all words in the texts staged so far."""
     vectors = np.load(source / "glove" / unpack.GLOVE)["vectors"]
     words = _read(source / "glove/vocab.txt.gz").split("\n")[: len(vectors)]
     seen: set[str] = set()
@@ -114,7 +114,7 @@ def stage_model(source: Path, to: Path) -> None:
 
 
 def _slim(name: str, line: str) -> str:
-    """A line of WordNet without its gloss, and without pointers and counts that malaprop does not read."""
+    """Return a line of WordNet without its gloss, and without pointers and counts that malaprop does not read."""
     fields = line.partition(" | ")[0].split()
     if name.startswith("index."):
         return " ".join([*fields[:3], "0", fields[2], "0", *fields[-int(fields[2]) :]])
@@ -139,7 +139,7 @@ def stage_wordnet(source: Path, to: Path) -> None:
 
 
 def stage_images(source: Path, to: Path) -> None:
-    """MNIST in 16 greys: the largest error is 8 of 255."""
+    """Stage MNIST in 16 greys; the largest error of a pixel is 8 of 255."""
     pixels, labels = [], []
     for part in unpack.PARTS:
         pixels.append(gzip.decompress((source / f"mnist/{part}-images-idx3-ubyte.gz").read_bytes())[16:])
@@ -155,7 +155,7 @@ def stage_packages(wheels: Path, to: Path) -> None:
 
 
 def stage_cache(data: Path, to: Path) -> None:
-    """Word vectors and the forest, made from the data as it will be restored there; the cache here keeps them."""
+    """Make word vectors and the forest from the data as unpack.py will restore it; this machine's cache keeps them."""
     os.environ["MALAPROP_DATA"] = str(data)
     from malaprop.assets import vectorfiles
     from malaprop.assets.folders import cache_root
@@ -184,7 +184,7 @@ def stage_cache(data: Path, to: Path) -> None:
 
 
 def find_asset(name: str) -> Path | None:
-    """Its folder in the cache; a line that says so where it is not there."""
+    """Return an asset's folder in the cache; print a line and return None if it is missing."""
     from malaprop.assets.store import locate
     from malaprop.core.errors import MalapropError
 
@@ -196,7 +196,7 @@ def find_asset(name: str) -> Path | None:
 
 
 def write_archive(folder: Path, out: Path, name: str, most: int) -> None:
-    """A folder as NAME.0, NAME.1 and so on, none larger than `most` bytes, and a line on it in payload.json."""
+    """Write a folder as pieces NAME.0, NAME.1 ... of at most `most` bytes, and list them in payload.json."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w:xz", preset=9) as tar:
         for path in sorted(folder.rglob("*")):

@@ -24,12 +24,12 @@ def cut_words(text: str) -> list[str]:
 
 
 def list_runs(words: list[str], sizes: Iterable[int]) -> Iterator[str]:
-    """All runs of so many words."""
+    """Yield all sequences of consecutive words of the given sizes."""
     return (" ".join(words[at : at + size]) for size in sizes for at in range(len(words) - size + 1))
 
 
 def choose_phrases(phrases: Iterable[str], held_out: Iterable[str]) -> list[bool]:
-    """Which phrases may be learnt from."""
+    """Return for each phrase whether it may be learnt from: long enough, and not part of a held-out text."""
     runs: set[str] = set()
     for text in held_out:
         words = cut_words(text)

@@ -63,11 +63,12 @@ _ROWS = {"train": 400, "test": 60, "dev": 60, "mr_all": 400}  # of each file of 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A step's turn in its lane: the commands of `reproduce`, the first `upto` of them, or others with {root}, {jobs}.
+    """A step in a lane: the commands of `reproduce`, the first `upto` of them, or others with {root} and {jobs}.
 
-    `needs` are steps, or files where there is a star, below the folder of all steps; None: those of `reproduce`.
-    Models that it makes are linked in the folder `models`. An `aid` is no step of `reproduce`, and its records
-    are not kept. Commands that do not wait for each other run `together`, each with the lane's processes.
+    `needs` are steps, or patterns of files (with a star) below the folder of all steps; None stands for the needs that
+    `reproduce` states. Models that the step makes are linked in the folder `models`. An `aid` is not a step of
+    `reproduce`; its records are not kept. `together`: the commands do not depend on each other and run side by side,
+    each with the lane's processes.
     """
 
     step: str
@@ -81,10 +82,9 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Turns one after another, with `jobs` processes, each of which may take one of `parts` of the GPU's memory.
+    """Steps that run one after another with `jobs` processes; each may take 1/`parts` of the GPU's memory.
 
-    Where processors are fewer than processes, lanes that take longest have no `nice`, so that others wait for them, on
-    the GPU too.
+    Lanes that take longest have a `nice` of 0 and go first where processors or the GPU are short.
     """
 
     name: str
@@ -95,12 +95,12 @@ class Lane:
 
     @property
     def share(self) -> float:
-        """The most of the GPU's memory that its processes may take."""
+        """The largest share of the GPU's memory that the lane's processes may take together."""
         return self.jobs / self.parts
 
     @property
     def processes(self) -> int:
-        """Those that work, and one that gives them work."""
+        """The number of processes: the workers, and a driver if there are several."""
         return self.jobs + (self.jobs > 1)
 
 
@@ -124,17 +124,17 @@ def find_needs(turn: Turn) -> tuple[str, ...]:
 
 
 def home_of(step: str) -> str:
-    """The step in whose folder a step's records are written: ensembles lie in that of their transfer study."""
+    """Return the step in whose folder a step's records are written: for ensembles, their transfer study."""
     return step.replace("ensembles/", "transfer/", 1)
 
 
 def find_mpnet() -> str:
-    """The file of MPNet's weights, which may come while other lanes work."""
+    """Return the pattern of MPNet's weight file, which may arrive while other lanes work."""
     return f"{os.environ.get('MALAPROP_DATA', '')}/models/all-mpnet-base-v2/model*.safetensors"
 
 
 def _list_mpnet() -> Iterator[Turn]:
-    """Of both datasets what is judged comes first."""
+    """Yield the turns of MPNet: the first commands for both datasets, then the rest."""
     model = find_mpnet()
     for upto in (2, 3, 0):
         for data in ("yelp", "imdb"):
@@ -143,7 +143,7 @@ def _list_mpnet() -> Iterator[Turn]:
 
 
 def _list_universal(size: str) -> Iterator[Lane]:
-    """Encoders; on both datasets the models and their twins in parts, then the transfer study and what is read from it.
+    """Yield the lanes of encoders and, for both datasets, of models and their twins, transfer and what follows from it.
 
     AG News, whose studies take longest, comes before MR.
     """
@@ -161,7 +161,7 @@ def _list_universal(size: str) -> Iterator[Lane]:
 
 
 def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
-    """Models of one dataset, some behind their encoders; then transfer, ensembles, the genetic attack and rules."""
+    """Yield the lanes of one dataset: models (some wait for encoders), transfer, ensembles, genetic attack, rules."""
     words = _steps()[f"rules/{data}/measured"].lines("full", Path("ROOT"), 1)[0]
     names = [Path(one).name for one in words[words.index("--victim") + 1].split(",")]
     names = [name for name in names if size != "tiny" or name in TINY]
@@ -252,7 +252,7 @@ def list_lanes(size: str) -> list[Lane]:
 
 
 def choose_lanes(lanes: list[Lane], asked: str) -> list[Lane]:
-    """Those named, with commas; `universal` is all that begin so."""
+    """Return the lanes named in a list with commas; `universal` names all lanes that begin with it."""
     names = asked.split(",") if asked else [lane.name for lane in lanes]
     for name in names:
         if not any(f"{lane.name}/".startswith(f"{name}/") for lane in lanes):
@@ -261,7 +261,7 @@ def choose_lanes(lanes: list[Lane], asked: str) -> list[Lane]:
 
 
 def list_lines(turn: Turn, size: str, root: Path, jobs: int) -> list[list[str]]:
-    """The words of each command of a turn, as they are typed behind `malaprop`."""
+    """Return the words of each command of a turn, as typed after `malaprop`."""
     from malaprop.papers.claims.study import drop_measures
 
     if turn.commands:
@@ -273,7 +273,7 @@ def list_lines(turn: Turn, size: str, root: Path, jobs: int) -> list[list[str]]:
 
 
 def shrink(words: list[str]) -> list[str]:
-    """The same command with tiny numbers, and of 63 models a few."""
+    """Return the same command with tiny numbers, and with a few of the 63 models."""
     pairs = list(zip(words, [*words[1:], ""], strict=True))
     made, skip, few = list[str](), False, _FEW | _ENOUGH.get(words[0], {})
     for word, value in pairs:
@@ -319,7 +319,7 @@ def _list_few(value: str) -> list[str]:
 
 
 def cut_data(source: Path, to: Path) -> None:
-    """The data with a few rows of each file of texts, evenly from the whole; all else is linked."""
+    """Copy the data with a few rows of each file of texts, taken evenly; link all other files."""
     for path in sorted(source.rglob("*")):
         place = to / path.relative_to(source)
         if not path.is_file() or place.exists():

@@ -23,7 +23,7 @@ def _code(raw: bytes) -> bytes:
 
 
 def _round(table: NDArray[Any], steps: int) -> list[bytes]:
-    """The steps, a row's length of a step, and where and what the far ones are."""
+    """Return a table as whole steps, the size of a step in each row, and the places and values of outliers."""
     exact = table.astype(np.float32)
     step = (np.sqrt((exact.astype(np.float64) ** 2).mean(1)) / steps).astype(np.float32)
     step[step == 0] = 1
@@ -41,7 +41,7 @@ def _widen(parts: list[bytes], shape: list[int]) -> NDArray[np.float32]:
 
 
 def encode(tensors: Mapping[str, NDArray[Any]], steps: int) -> bytes:
-    """Tables of floats in so many steps to a row's root mean square, all else exactly."""
+    """Encode tables of floats with `steps` steps to a row's root mean square; store all other arrays exactly."""
     head, body = [], []
     for name, tensor in tensors.items():
         rounded = tensor.ndim == 2 and tensor.dtype.kind == "f" and tensor.size > _SMALL
@@ -68,7 +68,7 @@ def decode(packed: bytes) -> Tensors:
 
 
 def measure_loss(before: NDArray[Any], after: NDArray[Any]) -> float:
-    """The lowest cosine of a row with what it was; rows of zeros have none."""
+    """Return the lowest cosine between a row before and after; rows of zeros are left out."""
     one, two = before.astype(np.float64), after.astype(np.float64)
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
     cosines = (one * two).sum(1)[lengths > 0] / lengths[lengths > 0]

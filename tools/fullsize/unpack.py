@@ -40,7 +40,7 @@ def _restore_model(folder: Path, tensors: rows.Tensors) -> None:
 
 
 def _restore_images(folder: Path) -> None:
-    """MNIST: two pixels of 16 greys to a byte, then the labels."""
+    """Restore MNIST from bytes of two pixels in 16 greys each, followed by the labels."""
     raw = np.frombuffer((folder / "greys.bin").read_bytes(), np.uint8)
     many = len(raw) // (28 * 14 + 1)
     pairs, labels = raw[: many * 28 * 14].reshape(many, 28, 14), raw[many * 28 * 14 :]
@@ -60,7 +60,7 @@ def _restore_wordnet(folder: Path) -> None:
 
 
 def _take_packages(folder: Path) -> None:
-    """Puts what this Python lacks into `site`; its own packages stay in use."""
+    """Put the packages that this Python lacks into `site`; packages that it has stay in use."""
     site = folder / "site"
     for package in sorted((folder / "packages").glob("*")):
         tops = [one for one in package.iterdir() if one.is_dir() or one.suffix == ".py"]
@@ -71,7 +71,7 @@ def _take_packages(folder: Path) -> None:
 
 
 def restore(folder: Path) -> None:
-    """Brings the files of an archive into the form that malaprop reads."""
+    """Convert the files of an archive to the form that malaprop reads."""
     for path in sorted(folder.rglob("*.jsonl")):
         _zip(path.with_name(f"{path.name}.gz"), path.read_bytes())
         path.unlink()
@@ -97,7 +97,7 @@ def restore(folder: Path) -> None:
 
 
 def join(source: Path, name: str, told: dict[str, object]) -> bytes | None:
-    """An archive from its pieces; None while one is missing or cut short."""
+    """Join an archive from its pieces; return None if a piece is missing or incomplete."""
     try:
         whole = b"".join((source / f"{name}.{number}").read_bytes() for number in range(int(str(told["pieces"]))))
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def join(source: Path, name: str, told: dict[str, object]) -> bytes | None:
 
 
 def unpack(source: Path, target: Path) -> list[str]:
-    """Restores each archive once; gives the names of those that are not whole yet."""
+    """Restore each archive once; return the names of those that are not complete yet."""
     missing = []
     for name, told in json.loads((source / CONTENTS).read_text(encoding="utf-8")).items():
         mark = target / f"{name}.json"

@@ -68,7 +68,7 @@ def train_on(
         nets = work.nets
         return ImageManifold(card=card, generator=nets["generator"], inverter=nets["inverter"], device=device)
 
-    def glimpse(phase: str, step: int) -> None:
+    def glimpse(stage: str, step: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         training = {name: net.training for name, net in work.nets.items()}
         for net in work.nets.values():
@@ -76,7 +76,7 @@ def train_on(
         write_sheet(folder, now((), 0), shown, seed)
         for name, net in work.nets.items():
             net.train(training[name])
-        say(f"{phase}: step {step:,}; samples in {folder}")
+        say(f"{stage}: step {step:,}; samples in {folder}")
 
     curves, seconds = train(work, state, quiet=quiet, glimpse=glimpse)
     for net in work.nets.values():
@@ -91,9 +91,9 @@ def train_on(
     return made
 
 
-def count_steps(curves: Curves, phase: str) -> float:
-    """Count the steps made in a phase: fewer than planned if the time limit ended it."""
-    return float(max((point["step"] for point in curves if point["phase"] == phase), default=0))
+def count_steps(curves: Curves, stage: str) -> float:
+    """Count the steps made in a stage: fewer than planned if the time limit ended it."""
+    return float(max((point["step"] for point in curves if point["phase"] == stage), default=0))
 
 
 def count_greys(data: ImageSet) -> float:

@@ -93,9 +93,9 @@ def make_training_task(
         schedule, work.model.named_parameters(), rates=work.rates, decays=lambda _, weight: weight.ndim > 1
     )
     return TrainingTask(
-        phases=(Stage(losses=losses, steps=steps, minutes=minutes),),
+        stages=(Stage(losses=losses, steps=steps, minutes=minutes),),
         modules={"model": work.model},
-        learners={"model": group},
+        groups={"model": group},
     )
 
 

@@ -28,7 +28,7 @@ def _walk(work: AraeWork, losses: Any) -> Any:
             name, loss, _ = next(losses)
         except StopIteration as end:
             return end.value
-        work.learners[name].descend(loss, now, alone=False)
+        work.groups[name].descend(loss, now, alone=False)
 
 
 def _moved(before: list[torch.Tensor], after: list[torch.Tensor]) -> float:

@@ -141,7 +141,7 @@ def test_training_goes_on_where_it_was_killed(kind, data, tmp_path):
     state = TrainingFolder(folder=tmp_path / "state", recipe={"a": 1}, every=0)
     calls = 0
 
-    def killed(phase, step):
+    def killed(stage, step):
         nonlocal calls
         calls += 1
         if calls == 3:
@@ -178,8 +178,8 @@ def test_an_inverter_of_large_images_goes_on_exactly(tmp_path):
     train(whole)
     state = TrainingFolder(folder=tmp_path / "state", recipe={}, every=0)
 
-    def killed(phase, step):
-        if (phase, step) == ("inverter", 3):
+    def killed(stage, step):
+        if (stage, step) == ("inverter", 3):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -109,9 +109,9 @@ class Translating:
             eps=1e-9,
         )
         self.task = TrainingTask(
-            phases=(stage,),
+            stages=(stage,),
             modules={"model": model, "mean": self.mean},
-            learners={"model": ParameterGroup(schedule, model.named_parameters())},
+            groups={"model": ParameterGroup(schedule, model.named_parameters())},
             best="mean",
         )
 

@@ -51,7 +51,7 @@ class TextVaeWork:
         self.spread = mlp(shape.code, shape.code, shape.latent).to(device)
         self.modules: dict[str, nn.Module] = {"net": net, "spread": self.spread}
         every = [*net.parameters(), *self.spread.parameters()]
-        self.learners = {"coder": ParameterGroup.of(coder_pace(how.rate), every)}
+        self.groups = {"coder": ParameterGroup.of(coder_pace(how.rate), every)}
 
     def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
         net, how = self.net, self.how
@@ -133,7 +133,7 @@ class AraeWork:
         bridge = [*net.generator.parameters(), *net.inverter.parameters()]
         slow = Schedule(rate=how.rate, clip=1.0)
         gan = Schedule(rate=how.gan_rate, betas=(0.5, 0.9), clip=1.0)
-        self.learners = {
+        self.groups = {
             "coder": ParameterGroup.of(coder_pace(how.rate), [*coder, *bridge]),
             "critic": ParameterGroup.of(gan, self.judges["critic"].parameters()),
             "generator": ParameterGroup.of(gan, net.generator.parameters()),
@@ -141,7 +141,7 @@ class AraeWork:
             "discriminator": ParameterGroup.of(gan, self.judges["discriminator"].parameters()),
         }
         if how.pull:
-            self.learners["reader"] = ParameterGroup.of(
+            self.groups["reader"] = ParameterGroup.of(
                 replace(gan, rate=how.pull * how.gan_rate), net.reader.parameters()
             )
 

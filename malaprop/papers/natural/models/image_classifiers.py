@@ -238,9 +238,9 @@ class ClassifierTask:
         self.orders = [torch.from_numpy(rng.permutation(len(images))).to(device) for _ in range(plan.epochs)]
         self.a_pass = math.ceil(len(images) / plan.batch)
         self.course = TrainingTask(
-            phases=(Stage(losses=self.losses, steps=plan.epochs * self.a_pass),),
+            stages=(Stage(losses=self.losses, steps=plan.epochs * self.a_pass),),
             modules={"net": net},
-            learners={"net": ParameterGroup(Schedule(rate=plan.rate, decay=plan.decay), net.named_parameters())},
+            groups={"net": ParameterGroup(Schedule(rate=plan.rate, decay=plan.decay), net.named_parameters())},
         )
 
     def losses(self, now: TrainingStep) -> Losses:

@@ -180,7 +180,7 @@ class SentenceWork(Protocol):
     @property
     def modules(self) -> Mapping[str, nn.Module]: ...
     @property
-    def learners(self) -> Mapping[str, ParameterGroup]: ...
+    def groups(self) -> Mapping[str, ParameterGroup]: ...
 
     def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses: ...
 
@@ -321,8 +321,8 @@ def _course(work: SentenceWork, rows: Int[Tensor, "sentence slot"], plan: Senten
         return Assessment({name: round(total.mean, 4) for name, total in sums.items()})
 
     steps = _STEPS if plan.steps is None and plan.minutes is None else plan.steps
-    phase = Stage(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)
-    return TrainingTask(phases=(phase,), modules=work.modules, learners=work.learners)
+    stage = Stage(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)
+    return TrainingTask(stages=(stage,), modules=work.modules, groups=work.groups)
 
 
 def _curves(looks: Iterable[Mapping[str, Any]]) -> list[dict[str, float]]:

@@ -40,7 +40,7 @@ class ImagePlan:
     inverter_rate: float = 5e-4
     weight: float | None = None  # None: 0.1 for an inverter, 1 for a VAE
     average: float = 0.999  # how slowly the generator that is kept follows the one that learns; 0: it is that one
-    minutes: float = 0.0  # ends each phase early after its share of this; 0: never. Such a run is not repeatable
+    minutes: float = 0.0  # ends each stage early after its share of this; 0: never. Such a run is not repeatable
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -119,8 +119,8 @@ def vae_loss(
 
 _BETAS = (0.5, 0.9)  # Gulrajani et al. 2017 for the strided networks
 _CURVE = 200  # points of a learning curve
-Glimpse = Callable[[str, int], None]  # the phase and the step
-Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
+Glimpse = Callable[[str, int], None]  # the stage and the step
+Curves = tuple[dict[str, Any], ...]  # the stage, the step and its figures
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -145,7 +145,7 @@ class ImageDraws:
 
 
 class ImageWork:
-    """The networks of one training, and what one step of each phase does."""
+    """The networks of one training, and what one step of each stage does."""
 
     def __init__(
         self, plan: ImagePlan, shape: ImageShape, images: NDArray[np.float32], *, seed: int, device: str
@@ -162,7 +162,7 @@ class ImageWork:
         self.nets["generator"].load_state_dict(self.nets["learner"].state_dict())
         for net in self.nets.values():
             net.to(self.device)
-        self.glimpse: Glimpse = lambda phase, step: None  # noqa: ARG005
+        self.glimpse: Glimpse = lambda stage, step: None  # noqa: ARG005
         self._rng = torch.Generator(self.device)
         many = plan.critic_steps if plan.kind == "wgan" else 1
         self._draws = [ImageDraws.make(plan.batch, shape.dim, self.device) for _ in range(many)]
@@ -170,21 +170,21 @@ class ImageWork:
         slow = Schedule(rate=plan.inverter_rate)
         if plan.kind == "vae":
             both = [*self.nets["learner"].parameters(), *self.nets["inverter"].parameters()]
-            learners, phases = {"vae": ParameterGroup.of(slow, both)}, [("vae", plan.steps, self._vae)]
+            groups, stages = {"vae": ParameterGroup.of(slow, both)}, [("vae", plan.steps, self._vae)]
         else:
             gan = Schedule(rate=plan.rate, betas=_BETAS)
-            learners = {name: ParameterGroup.of(gan, self.nets[name].parameters()) for name in ("critic", "learner")}
-            learners["inverter"] = ParameterGroup.of(slow, self.nets["inverter"].parameters())
-            phases = [("wgan", plan.steps, self._wgan), ("inverter", plan.inverter_steps, self._inverter)]
-        total = sum(steps for _, steps, _ in phases)
+            groups = {name: ParameterGroup.of(gan, self.nets[name].parameters()) for name in ("critic", "learner")}
+            groups["inverter"] = ParameterGroup.of(slow, self.nets["inverter"].parameters())
+            stages = [("wgan", plan.steps, self._wgan), ("inverter", plan.inverter_steps, self._inverter)]
+        total = sum(steps for _, steps, _ in stages)
         self.course = TrainingTask(
-            phases=tuple(self._phase(number, *phase, total) for number, phase in enumerate(phases)),
+            stages=tuple(self._stage(number, *stage, total) for number, stage in enumerate(stages)),
             modules=self.nets,
-            learners=learners,
+            groups=groups,
         )
 
-    def _phase(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Stage:
-        """Make a phase with learning curves and a few sample sheets; the draws of a step depend on its number alone."""
+    def _stage(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Stage:
+        """Make a stage with learning curves and a few sample sheets; the draws of a step depend on its number alone."""
 
         def draw(now: TrainingStep) -> None:
             self._rng.manual_seed((self.seed * 8 + number) * 100_000_000 + now.step)
@@ -245,9 +245,9 @@ class ImageWork:
 def train(
     work: ImageWork, unfinished: TrainingFolder | None = None, *, quiet: bool = True, glimpse: Glimpse | None = None
 ) -> tuple[Curves, float]:
-    """Run the phases to their ends, or resume them; return learning curves and seconds.
+    """Run the stages to their ends, or resume them; return learning curves and seconds.
 
-    `glimpse` is called a few times a phase, for sheets of samples.
+    `glimpse` is called a few times a stage, for sheets of samples.
     """
     work.glimpse = glimpse or work.glimpse
     fitted = fit(work.course, unfinished=unfinished, quiet=quiet, title=f"training {work.plan.kind}")
