@@ -11,9 +11,9 @@ from typing import Any
 
 from malaprop.core.errors import RecordError
 from malaprop.frame.records import Run, read_outcomes
-from malaprop.frame.records.alteration import IMAGE, Alteration, AlterationReader, Fields
 from malaprop.frame.records.run import FILE as RUN
 from malaprop.frame.records.store import FILE as OUTCOMES
+from malaprop.frame.records.store import IMAGE, Alteration, AlterationReader, Fields
 from malaprop.frame.rooms import added, load
 
 __all__ = ["IMAGE", "Alteration", "AttackedRun", "Fields", "read_runs"]

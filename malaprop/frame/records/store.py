@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from malaprop.core.errors import RecordError
 from malaprop.core.files import remove_partial_files
@@ -17,6 +17,29 @@ from malaprop.frame.records.lines import Lines, open_lines, scan
 from malaprop.frame.records.outcome import Outcome, from_plain, to_json
 from malaprop.frame.records.run import FILE as RUN_FILE
 from malaprop.frame.records.run import Run
+
+Fields = dict[str, str]
+IMAGE = "image"  # the field of an image: a data URL with its PNG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """An original and its adversarial version; `changed` is None where the attack did not succeed."""
+
+    id: str
+    label: str  # the name of the label, or its number
+    original: Fields
+    changed: Fields | None
+    last: int = 0  # the largest label that the victim knows, by number
+
+
+class AlterationReader(NamedTuple):
+    """How to read a run folder that holds `file`: `read` returns the alterations of each recipe."""
+
+    file: str
+    kind: str  # outcomes, sentences or images
+    read: Callable[[Path, Run], dict[str, list[Alteration]]]
+
 
 FILE = "outcomes.jsonl"
 LARGE = 64 << 20  # bytes of outcomes, some 50,000, above which they are read on each access

@@ -10,7 +10,7 @@ that point measures the robustness of a black-box classifier, and translators ca
   `latent_tasks.py` the tasks that images and texts share, `image_study.py` and `text_study.py` what differs.
 - Searches: `search/algorithms.py` has both algorithms of the paper and a third one of ours; `search/service.py`
   evaluates latent points, counts queries, confirms successes, and runs a search around every item.
-- Images: `images.py` (targets), `generators.py` (training and measuring), `fgsm.py` (the baseline), `sweep.py`
+- Images: `images.py` (targets; FGSM, the baseline), `generators.py` (training and measuring), `sweep.py`
   (accuracy against distance), `synthetic.py` (Figure 5); `record.py`, `report.py`.
 - Texts: `sentences.py` (targets, queries and goals), `probes.py` (probing functions); `text_record.py`.
 - Models: the folder `models`: WGAN, VAE and classifiers of images, ARAE and VAE of sentences. `model_kinds.py` makes

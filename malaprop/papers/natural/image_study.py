@@ -247,7 +247,7 @@ class ImageDomain:
 
     def step(self, job: LatentJob, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
         """Run the fast gradient sign method beside the search, if the victim has gradients."""
-        from malaprop.papers.natural.fgsm import Fgsm
+        from malaprop.papers.natural.images import Fgsm
 
         victim, judge = self.open_victim(context, inputs, job.model), self.open_victim(context, inputs, JUDGE)
         assert victim is not None

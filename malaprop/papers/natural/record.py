@@ -13,11 +13,10 @@ from typing import Any
 from malaprop.core.codec import Real, decode, encode
 from malaprop.core.errors import RecordError
 from malaprop.core.files import read_lines
-from malaprop.frame.records.alteration import IMAGE, Alteration, AlterationReader
 from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.run import Run
-from malaprop.frame.records.store import LineKind
+from malaprop.frame.records.store import IMAGE, Alteration, AlterationReader, LineKind
 from malaprop.frame.records.summary import Rate, Spread
 
 FILE, LINES, SWEPT = "natural.json", "natural.jsonl", "classifiers.jsonl"

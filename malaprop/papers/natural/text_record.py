@@ -11,10 +11,9 @@ from typing import Any
 
 from malaprop.core.codec import Real, decode, encode
 from malaprop.core.files import read_lines
-from malaprop.frame.records.alteration import Alteration, AlterationReader
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.records.run import Run
-from malaprop.frame.records.store import LineKind
+from malaprop.frame.records.store import Alteration, AlterationReader, LineKind
 from malaprop.frame.records.summary import Rate, Spread
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.section import Section

@@ -11,7 +11,7 @@ that ensemble word replacement rules that work on any text without asking a vict
 - Transfer: `study.py` (`malaprop transfer`), `record.py`. `study_models.py` are the models of a study and
   `cached_models.py` trains them; `transfer_tasks.py` are the tasks; `attack_many.py` attacks several models in one
   loop; `sampled_successes.py` draws the texts and compares answers. `matrix.py` has the rates and their intervals,
-  `factors.py` Tables 2 to 4; `summary.py` builds the record.
+  `summary.py` computes Tables 2 to 4 and builds the record.
 - Ensembles: `ensemble_study.py` (`malaprop ensemble`), `ensembles_record.py`.
   `choose_ensemble.py` has the genetic algorithm of section 4.1, the expert's choice, greedy and exact search;
   `ensembles.py` evaluates the chosen ones.

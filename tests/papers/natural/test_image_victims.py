@@ -15,7 +15,7 @@ from torch import nn
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.data.images import load as images
-from malaprop.papers.natural.fgsm import Fgsm
+from malaprop.papers.natural.images import Fgsm
 from malaprop.papers.natural.models.image_classifiers import ImageTrainingSettings, accurate, fit, train
 from malaprop.papers.natural.models.image_victim import CARD, WEIGHTS, load, of_function, of_network, of_sklearn
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from malaprop.papers.universal.factors import FACTORS, factors, order, order_share, pairs, tables
 from malaprop.papers.universal.matrix import Matrix, ModelResamples
 from malaprop.papers.universal.record import Traits
 from malaprop.papers.universal.study_models import traits
+from malaprop.papers.universal.summary import FACTORS, factors, order, order_share, pairs, tables
 from malaprop.zoo.names import ZooSpec, grid
 
 NAMES = ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "LSTM-C-Random-1", "LSTM-W-Random-2", "CNN-W-Random-1", "BERT")

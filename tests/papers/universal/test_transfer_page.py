@@ -12,10 +12,10 @@ from malaprop.frame.records.run import Run
 from malaprop.papers.universal import ensembles_record as ensembles
 from malaprop.papers.universal import record as transfer
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, Contrast, EnsemblesRecord, ensemble_cards
-from malaprop.papers.universal.factors import factors, order, tables
 from malaprop.papers.universal.matrix import Matrix, ModelResamples
 from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord, heat_map, matrix_csv, transfers
 from malaprop.papers.universal.study_models import traits
+from malaprop.papers.universal.summary import factors, order, tables
 from malaprop.reports import render
 from malaprop.zoo.names import grid, number
 
