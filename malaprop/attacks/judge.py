@@ -108,8 +108,8 @@ def _reads_as(table: Words, before: int, after: int) -> bool:
 def is_legible(before: str, after: str) -> bool:
     """Return whether readers see the word `before` in `after`: other letters that look alike, spaces, or a misspelling.
 
-    A misspelling is a known one, or has one wrong letter, two in a word of at least eight, and is not a word itself.
-    Letters in another order count as one.
+    A misspelling is a known one, or has one wrong letter, two in a word of at least eight, and is not a word itself,
+    nor the genitive of one. Letters in another order count as one.
     """
     one, two = before.lower(), make_plain(strip_unseen(after)).lower()
     if one == two or (two and _letters(one) == _letters(two)):
@@ -118,12 +118,14 @@ def is_legible(before: str, after: str) -> bool:
         return False
     from malaprop.assets.lexicon import is_known, misspellings
 
+    if is_known(two.removesuffix("'s")):
+        return False
     if two in misspellings().get(one, ()):
-        return not is_known(two)
+        return True
     wrong = levenshtein(one, two)
     if wrong == 2 and sorted(one) == sorted(two):
         wrong = 1  # neighbouring letters that changed places
-    return wrong <= (2 if len(one) >= _LONG else 1) and not is_known(two)
+    return wrong <= (2 if len(one) >= _LONG else 1)
 
 
 def _letters(word: str) -> str:

@@ -91,7 +91,14 @@ def test_the_judge_reads_the_field_that_changes_and_the_name_of_the_label():
 def test_readers_see_the_word_in_a_misspelling():
     for after in ("terible", "terribel", "t\u0435rrible", "ter rible", "t3rrible", "TERRIBLE", "ter\u200brible"):
         assert is_legible("terrible", after), after
-    for before, after in (("good", "god"), ("mood", "food"), ("bad", "sad"), ("film", "fxyz"), ("of", "off")):
+    for before, after in (
+        ("good", "god"),
+        ("mood", "food"),
+        ("bad", "sad"),
+        ("film", "fxyz"),
+        ("of", "off"),
+        ("year's", "bear's"),
+    ):
         assert not is_legible(before, after), after
 
 
