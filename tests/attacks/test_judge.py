@@ -88,7 +88,8 @@ def test_the_judge_reads_the_field_that_changes_and_the_name_of_the_label():
     assert Judge().for_labels(("0", "1")).labels == ()
 
 
-def test_readers_see_the_word_in_a_misspelling():
+def test_readers_see_the_word_in_a_misspelling(monkeypatch):
+    monkeypatch.setattr("malaprop.assets.lexicon.is_known", {"god", "food", "sad", "off", "bear"}.__contains__)
     for after in ("terible", "terribel", "t\u0435rrible", "ter rible", "t3rrible", "TERRIBLE", "ter\u200brible"):
         assert is_legible("terrible", after), after
     for before, after in (
