@@ -7,6 +7,7 @@ from sample_study import STUDY as HOTFLIP
 
 from malaprop.attacks.rule_files import Rule
 from malaprop.core.budget import Limits
+from malaprop.features.answering.record import AnsweredExample, AnsweringRecord, AnsweringRun, Points
 from malaprop.features.audit.check_record import BarResult, CheckRecord
 from malaprop.features.audit.leaderboard import LeaderboardEntry, LeaderboardRecord
 from malaprop.features.defending.certified_record import Certificate, CertifiedRecord
@@ -121,6 +122,14 @@ RECORDS = {
                          classes=(TaggingClass(name="PER", there=3, clean=60.0, attacked=40.0),)),),
         examples=(TaggedExample(attack="a", victim="v", id="1",
                                 tokens=(TaggedToken("<Anna", "<Anna", "I-PER", "I-PER", "O"),)),),
+    ),
+    "answering": AnsweringRecord(
+        runs=(AnsweringRun(attack="a", below=0.5, victim="v", data="toy", questions=2, success=HALF, skipped=0,
+                           errors=0, clean=Points(60.0, 50.0, 70.0), attacked=Points(40.0, 30.0, 50.0),
+                           lost=Points(20.0, 10.0, 30.0), exact_clean=50.0, exact_attacked=0.0, asked=9.0),),
+        examples=(AnsweredExample(attack="a", victim="v", id="1", question="<Who?", true=("<Anna",),
+                                  before=(("<Anna ", False), ("came", True)), after=(("<Anna ", False), ("left", True)),
+                                  first="<Anna", last="left"),),
     ),
     "hotflip": HOTFLIP,
     "oneword": OneWordRecord(

@@ -117,6 +117,18 @@ def tag(sentences: list[list[str]]) -> list[list[str]]:
     return [["I-PER" if after == "sleeps" else "O" for after in [*tokens[1:], ""]] for tokens in sentences]
 
 
+def read_name(pairs: list[tuple[str, str]]) -> list[str]:
+    """A reader that takes the last capitalised word of a context for the answer."""
+    return [[word for word in context.rstrip(".").split() if word[:1].isupper()][-1] for _, context in pairs]
+
+
+def asked(root: Path) -> str:
+    path = root / "asked.jsonl"
+    row = '{"question": "Who sleeps?", "context": "The old dog saw NAME.", "answers": ["NAME"]}\n'
+    path.write_text("".join(row.replace("NAME", name) for name in ("Anna", "Boris", "Clara", "Dora")))
+    return str(path)
+
+
 def tagged(root: Path) -> str:
     path = root / "tagged.conll"
     path.write_text("".join(f"old O\n{name} I-PER\nsleeps O\n. O\n\n" for name in ("Anna", "Boris", "Clara", "Dora")))
@@ -214,6 +226,10 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
     "tag attack": lambda root: {
         "victim": "small_studies:tag", "data": tagged(root), "attacks": ["deepwordbug"], "n": 4,
+    },
+    "qa attack": lambda root: {
+        "victim": "small_studies:read_name", "data": asked(root), "attacks": ["addany"], "n": 4,
+        "settings": {"words": 2, "passes": 1, "each": 2},
     },
     "rules mine": lambda root: {"victims": ["toy:predict", model(root)], "swaps": swaps(root), "split": "all"},
     "rules measure": lambda root: {

@@ -87,7 +87,8 @@ FURTHER = {
     "profile": f"--n 3 {_RAW}",
     "transfer": "--draw 6 --n 3 --attack deepwordbug", "tune": "--trials 2 --n 20 --attack deepwordbug --sampler plain",
     "translate attack": "--sweep 8 --tries 4 --n 3", "translate probe": "--sweep 8 --tries 4 --n 3",
-    "translate typos": "--n 3", "tag attack": "--n 3", "natural": "--cap 60 --n 2", "rules measure": "--n 8",
+    "translate typos": "--n 3", "tag attack": "--n 3", "qa attack": "--n 3",
+    "natural": "--cap 60 --n 2", "rules measure": "--n 8",
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def predict(texts):
     leans = [("good" in t) - ("bad" in t) for t in texts]
     return [[0.5 - 0.2 * x, 0.5 + 0.2 * x] for x in leans]
 """
-WITH_OTHER_VICTIMS = ("translate attack", "translate probe", "translate run", "translate typos", "natural", "tag")
+WITH_OTHER_VICTIMS = ("translate attack", "translate probe", "translate run", "translate typos", "natural", "tag", "qa")
 # what an option must not be called, with what it is called: a second name for one thing
 SECOND = {
     "victims": "victim", "target": "victim", "attacks": "attack", "recipe": "attack", "recipes": "attack",

@@ -92,6 +92,7 @@ _KINDS: dict[str, type] = {
 
 TASK = "translation"  # the value of `task` in the parts of such a run
 TAGGING = "tagging"  # the same of a run on a tagger
+ANSWERING = "answering"  # the same of a run on question answering
 
 
 def is_translation(run: Run) -> bool:
@@ -100,3 +101,11 @@ def is_translation(run: Run) -> bool:
 
 def is_tagging(run: Run) -> bool:
     return run.parts.get("task") == TAGGING
+
+
+def is_answering(run: Run) -> bool:
+    return run.parts.get("task") == ANSWERING
+
+
+def is_classification(run: Run) -> bool:
+    return "task" not in run.parts

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from malaprop.core.settings import to_toml
 from malaprop.frame.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
-from malaprop.frame.records.run import is_tagging, is_translation
+from malaprop.frame.records.run import is_classification
 from malaprop.frame.records.summary import LEAST
 from malaprop.frame.report.figures import (
     Axis,
@@ -143,7 +143,7 @@ def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
 
 def _choose_labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
     """Return the runs whose answers are right or wrong, that is all but attacks on translation and on taggers."""
-    return [entry for entry in found if not is_translation(entry.run) and not is_tagging(entry.run)]
+    return [entry for entry in found if is_classification(entry.run)]
 
 
 def matrix(found: Sequence[RunEntry]) -> Markup:
