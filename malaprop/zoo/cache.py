@@ -37,13 +37,13 @@ def find_or_train(
 
     Two processes that ask at once train once.
     """
+    from malaprop.zoo.train import train  # a library that is missing is reported before texts are fetched
+
     spec, seed = zoo.parse(name, seed)
     parts = splits(read, data)
     folder = home(spec, parts, seed)
     with locked(folder.name):
         if not checkpoint.is_checkpoint(folder):
-            from malaprop.zoo.train import train
-
             if not quiet:
                 texts = f"{len(parts.train):,} texts"
                 say(f"training {zoo.name_with_seed(spec, seed)} on {parts.name} ({texts}, once; kept in the cache)")

@@ -14,6 +14,7 @@ from malaprop.frame.study.settings import build
 @pytest.fixture
 def type_in(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("text,label\na good film,1\na bad film,0\n")
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
@@ -27,7 +28,7 @@ def type_in(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nmt-lstm", "--data", "mr"), "needs source,target"),
+        (("nmt-lstm", "--data", "rows.csv"), "needs source,target"),
         (("wgan", "--data", "mr"), "wgan reads images"),
         (("forest", "--data", "mr"), "forest reads images"),
         (("vae", "--start", "bert-base-uncased"), "--start is not an option of train vae"),

@@ -153,7 +153,7 @@ def test_a_model_in_python_and_one_that_is_hardened(toy, tmp_path):
     hard = mp.harden("miyato:virtual=true", model="CNN-W-Random-1", data=toy, set=small, device="cpu")
     assert isinstance(hard, Result)
     assert hard.card.name == "CNN-W-Random-1+miyato-virtual"
-    assert mp.attack("typos", hard.victim(), [("a good film", 1)])[0].status in ("success", "failed", "skipped")
+    assert mp.attack("keyboard", hard.victim(), [("a good film", 1)])[0].status in ("success", "failed", "skipped")
     card = mp.harden("CNN-W-Random-1", method="miyato", data=toy, out=tmp_path / "h", settings=small, device="cpu")
     assert card.name == "CNN-W-Random-1+miyato"
     with pytest.raises(SettingError, match="name a folder for it"):
