@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -171,7 +172,9 @@ def test_fact_as_it_is_typed(type_in, tmp_path):
     assert "leave out --cache or seed=fresh" in err
 
 
-def test_augment_as_it_is_typed(type_in, tmp_path):
+def test_augment_as_it_is_typed(type_in, tmp_path, monkeypatch):
+    encoder = SimpleNamespace(encode=lambda texts: np.asarray(toy.encode(texts), np.float32))
+    monkeypatch.setattr("malaprop.papers.firebert.switch.encoder", lambda _: encoder)
     words = ("harden", "fact:words=1:alternatives=1", "--model", "LSTM-W-Random-1", "--data", "rows.csv")
     assert type_in(*words, "--out", "plain", *SMALL)[0] == 0
     code, out, err = type_in("augment", "--method", "switch:words=1", "--data", "rows.csv", "--victim", "plain",
