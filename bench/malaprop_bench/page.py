@@ -50,6 +50,7 @@ from malaprop_bench import (
     transferred,
     turns,
     unseen,
+    validity,
 )
 
 _MARK = re.compile(
@@ -117,6 +118,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "strongest": _bench(lambda held: table.lines(ensembled.HEAD, ensembled.rows(held))),
     "long-texts": _bench(lambda held: table.lines(longtexts.HEAD, longtexts.rows(held))),
     "reading": _bench(lambda held: table.lines(reading.HEAD, reading.rows(held))),
+    "validity": _bench(lambda held: table.lines(validity.HEAD, validity.rows(held))),
     "strict": _bench(lambda held: table.lines(strictness.HEAD, strictness.rows(held))),
     "epochs": _bench(epochs.table_lines),
     "unseen": _bench(lambda held: table.lines(unseen.HEAD, unseen.rows(held))),

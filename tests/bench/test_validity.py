@@ -1,0 +1,30 @@
+"""Attacks as published stand beside valid ones on the same texts; each figure is a count of outcomes."""
+
+from malaprop_bench import validity
+
+from malaprop.frame.records import Outcome, Queries, Side
+from malaprop.frame.records.run import Run
+
+
+def outcome(status, meaning=None, asked=4):
+    side = Side(fields={"text": "a"}, prediction=0, scores=(0.9, 0.1))
+    changed = Side(fields={"text": "b"}, prediction=1, scores=(0.1, 0.9)) if status != "skipped" else None
+    return Outcome(
+        id=f"{status}{meaning}{asked}", status=status, label=0, original=side, adversarial=changed,
+        queries=Queries(asked=asked), changed_share=0.1, meaning=meaning,
+    )  # fmt: skip
+
+
+def run(**parts):
+    return Run(recipe="pwws", victim="LSTM", data="mr", n=4, parts=parts)
+
+
+def test_a_row_needs_both_runs_and_counts_verdicts():
+    paper = validity._cell(run(), [outcome("success", 0.9), outcome("success", 0.1, 9), outcome("skipped")])
+    valid = validity._cell(run(judge={"floor": 0.65}), [outcome("success", 0.9), outcome("failed", asked=6)])
+    assert (paper["validity"], paper["kept"], paper["changed"], paper["queries"]) == ("paper", 1, 1, 6.5)
+    assert validity.rows({"cells": [paper]}) == []
+    (row,) = validity.rows({"cells": [paper, valid]})
+    assert row[:3] == ["mr", "LSTM", "`pwws`"]
+    assert [cell.split()[0] for cell in row[3:8]] == ["100.0%", "100.0%", "50.0%", "50.0%", "50.0%"]
+    assert row[8] == "6 and 5"
