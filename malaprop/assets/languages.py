@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from malaprop.assets import lexicon
+from malaprop.assets import chinese, lexicon
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.settings import split_list
+from malaprop.core.text import Cut, is_unspaced, split_characters
 
-ENGLISH = "en"
+ENGLISH, CHINESE = "en", "zh"
 AUTO = "auto"  # a setting: as the texts seem to be
 
 
@@ -33,26 +34,74 @@ class Language:
 
     @property
     def has_synonyms(self) -> bool:
-        """Whether there is a source of synonyms."""
+        """Whether there is a large source of synonyms."""
         from malaprop.assets.omw import has_thesaurus
 
         return self.is_english or has_thesaurus(self.code)
+
+    @property
+    def has_forms(self) -> bool:
+        """Whether the forms of its words are known."""
+        from malaprop.assets.wordlists import has_base_forms
+
+        return self.is_english or has_base_forms(self.code)
+
+    @property
+    def cut(self) -> Cut:
+        """What cuts a run of a script without spaces into words; it reads its list of words when first called."""
+        return lambda run: self._cut(run)
+
+    def _cut(self, run: str) -> Sequence[str]:
+        from malaprop.assets.segment import open_segmenter
+
+        try:
+            return open_segmenter(self.code)(run)
+        except AssetError:  # `describe_lack` says so before a run
+            return split_characters(run)
+
+    def describe_lack(self) -> str:
+        """Return a line on why words cannot be told apart in a script without spaces; empty where they can."""
+        from malaprop.assets.segment import open_segmenter
+
+        try:
+            open_segmenter(self.code)
+        except AssetError as error:
+            return f"each character of {self.name} is taken for a word, as its list of words is missing: {error}"
+        return ""
 
     def stop_words(self) -> frozenset[str]:
         """Return function words in lower case; empty where there is no list."""
         return lexicon.stop_words() if self.is_english else lexicon.foreign_stop_words(self.code)
 
-    def synonyms(self, word: str) -> tuple[str, ...]:
-        """Return the words that share a sense with the word, sorted; in its form where the forms are known."""
+    def synonyms(self, word: str, *, wide: bool = False) -> tuple[str, ...]:
+        """Return the words that share a sense with the word, sorted; in its form where the forms are known.
+
+        With `wide` those of rare senses too.
+        """
         from malaprop.assets.omw import open_thesaurus
 
-        return self._behind_elision(word, open_thesaurus(self.code).synonyms)
+        return self._behind_elision(word, lambda one: open_thesaurus(self.code).synonyms(one, wide))
 
     def forms(self, word: str) -> tuple[str, ...]:
         """Return the other forms of the word's base form, sorted; none where the language's forms are not known."""
         from malaprop.assets.omw import open_thesaurus
 
         return self._behind_elision(word, open_thesaurus(self.code).forms)
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether it is known which keys are next to each other."""
+        return bool(self.rows) or self.code == CHINESE
+
+    def replacements(self, word: str, *, wide: bool = False) -> tuple[str, ...]:
+        """Return the word's synonyms, sorted; its other forms too if `wide`, or with no large source of synonyms.
+
+        Numbers, single letters and what stands for an address have none.
+        """
+        if word.lower() in _NO_WORDS or (len(word) < 2 and not is_unspaced(word)) or not word[:1].isalpha():
+            return ()
+        found = self.synonyms(word, wide=wide)
+        return found if self.has_synonyms and not wide else tuple(sorted({*found, *self.forms(word)}))
 
     def _behind_elision(self, word: str, find: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
         """Return what `find` gives for the word; of l'homme for homme, and only words that l' may stand before."""
@@ -63,17 +112,34 @@ class Language:
 
     def letters(self) -> str:
         """Return the letters that may be put into a word, in lower case; none where they are not known."""
-        return "".join(sorted(key for key in self.keyboard() if key.isalpha() and key == key.lower()))
+        found = lexicon.keyboard(rows=self.rows) if self.rows else {}
+        return "".join(sorted(key for key in found if key.isalpha() and key == key.lower()))
 
     def keyboard(self, *, reach: float = 1.3) -> Mapping[str, tuple[str, ...]]:
-        """Return the keys whose middles are less than `reach` key widths from a letter's, for each letter."""
+        """Return the keys whose middles are less than `reach` key widths from a letter's, for each letter.
+
+        In Chinese the characters whose pinyin has one such key in it.
+        """
+        if self.code == CHINESE:
+            return chinese.slips()
         return lexicon.keyboard(reach=reach, rows=self.rows) if self.rows else {}
 
     def homoglyphs(self) -> Mapping[str, tuple[str, ...]]:
-        """Return for each letter those of other alphabets that look like it."""
+        """Return for each letter those of other alphabets that look like it; in Chinese also characters that do."""
+        if self.code == CHINESE:
+            return {**lexicon.homoglyphs_both_ways(), **chinese.look_alikes()}
         return lexicon.homoglyphs() if self.is_english else lexicon.homoglyphs_both_ways()
 
+    def homophones(self) -> Mapping[str, tuple[str, ...]]:
+        """Return for each Chinese character common ones that sound like it; in other languages none."""
+        return chinese.homophones() if self.code == CHINESE else {}
 
+    def splits(self) -> Mapping[str, tuple[str, ...]]:
+        """Return for each Chinese character of two parts side by side these parts; in other languages none."""
+        return chinese.splits() if self.code == CHINESE else {}
+
+
+_NO_WORDS = frozenset({"http", "https", "www", "rt"})
 _ELIDED = re.compile(r"([^\W\d_]{1,6}['’])([^\W\d_].*)")  # noqa: RUF001
 _VOWELS = frozenset("aeiouhyàâæéèêëìîïòôœùûü")
 

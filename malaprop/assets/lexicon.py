@@ -9,6 +9,7 @@ import unicodedata
 import warnings
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from malaprop.assets import store
@@ -30,6 +31,8 @@ _ALIKE = {
     "P": "\u0420\u03a1", "S": "\u0405", "T": "\u0422\u03a4", "X": "\u0425\u03a7", "Y": "\u03a5", "Z": "\u0396",
 }  # fmt: skip
 
+# of languages whose list lacks words of several characters, or that have none
+_MORE_STOP_WORDS = {"zh": ("chinese-words", "stop.txt"), "th": ("thai", "stopwords_th.txt")}
 _DIGITS = {"a": "4@", "b": "8", "e": "3", "g": "96", "i": "1", "l": "1", "o": "0", "q": "9", "s": "5", "z": "2"}
 # Marks on letters, least conspicuous and most widespread first: circumflex, caron, dot, acute, diaeresis, ring, grave,
 # tilde, macron, breve, then those below.
@@ -123,7 +126,12 @@ def foreign_stop_words(code: str) -> frozenset[str]:
     folder = store.locate("stop-words")
     names: dict[str, str] = json.loads((folder / "languages.json").read_text(encoding="utf-8"))
     name = names.get({"nn": "nb"}.get(code, code))
-    return frozenset((folder / f"{name}.txt").read_text(encoding="utf-8").lower().split() if name else ())
+    found = [folder / f"{name}.txt"] if name else []
+    if code in _MORE_STOP_WORDS:
+        asset, file = _MORE_STOP_WORDS[code]
+        found.append(store.locate(asset) / file)
+    words = chain.from_iterable(path.read_text(encoding="utf-8-sig").lower().split() for path in found)
+    return frozenset(filter(None, (word.strip('",') for word in words)))
 
 
 @cache

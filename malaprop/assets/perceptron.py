@@ -13,7 +13,8 @@ from malaprop.core.errors import AssetError
 
 FOLDER = "averaged_perceptron_tagger_eng"
 _PICKLE = "averaged_perceptron_tagger.pickle"
-_VALUES = frozenset({"BINFLOAT", "SHORT_BINSTRING", "BINSTRING", "BININT", "BININT1", "BININT2", "BINUNICODE"})
+_STRINGS = frozenset({"SHORT_BINSTRING", "BINSTRING", "BINUNICODE", "SHORT_BINUNICODE"})
+_VALUES = _STRINGS | {"BINFLOAT", "BININT", "BININT1", "BININT2"}
 _SET = ("__builtin__ set", "builtins set", "collections set")
 _MARK = object()
 
@@ -72,6 +73,8 @@ def _values(data: bytes) -> Iterator[Any]:  # noqa: C901 - one case for each ope
             stack.append(given)
         elif name.endswith("BINPUT"):
             memory[given] = stack[-1]
+        elif name == "MEMOIZE":
+            memory[len(memory)] = stack[-1]
         elif name.endswith("BINGET"):
             stack.append(memory[given])
         elif name in ("EMPTY_DICT", "EMPTY_LIST", "MARK"):
@@ -94,5 +97,5 @@ def _values(data: bytes) -> Iterator[Any]:  # noqa: C901 - one case for each ope
             stack[-2:] = [frozenset(*stack[-1])]
         elif name == "STOP":
             yield stack.pop()
-        elif name != "PROTO":
+        elif name not in ("PROTO", "FRAME"):
             raise ValueError(f"the operation {name} {given or ''} is not of plain values")

@@ -28,11 +28,17 @@ def frequent_words(code: str) -> dict[str, int]:
     return {word: place for place, word in enumerate(word for group in groups for word in group)}
 
 
-def is_frequent(word: str, code: str) -> bool:
-    """Whether the word is in the list of the language's words; true where there is no list."""
+def is_frequent(word: str, code: str, *, most: int | None = None) -> bool:
+    """Whether the word is among the `most` frequent ones of the language's list; true where there is no list."""
     listed = frequent_words(code)
-    lower = word.lower()
-    return not listed or lower in listed or word.casefold() in listed
+    place = min(listed.get(word.lower(), len(listed)), listed.get(word.casefold(), len(listed)))
+    return not listed or place < min(len(listed), most or len(listed))
+
+
+@cache
+def has_base_forms(code: str) -> bool:
+    """Whether the language has a list of base forms."""
+    return (store.locate("lemmas") / f"{'hbs' if code == 'hr' else code}.plzma").is_file()
 
 
 def _read_packed(data: bytes) -> list[list[str]]:

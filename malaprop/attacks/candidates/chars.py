@@ -9,12 +9,12 @@ from typing import Literal, get_args, overload
 
 import numpy as np
 
-from malaprop.assets.languages import ENGLISH, open_language
+from malaprop.assets.languages import CHINESE, ENGLISH, open_language
 from malaprop.attacks.candidates.lookup import remembered
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.text import Ints, word_pattern
+from malaprop.core.text import Ints, is_unspaced, word_pattern
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _OTHERS = len(LETTERS) - 1
@@ -84,7 +84,7 @@ class LetterEdits(Sequence[str]):
             yield from [before + c + after for i, c in enumerate(self.letters) if i != low or last]
 
 
-Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph", "digit", "space"]
+Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph", "digit", "space", "homophone", "parts"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _WIDE = 1.65  # key widths: with these also the keys that touch at a corner are neighbours, as TextAttack has it
 _PLACES = 64  # of a word, at most, where edits are tried: those of a token of 5,000 letters would fill 650 MB
@@ -110,6 +110,16 @@ def _digits() -> dict[str, tuple[str, ...]]:
 @cache
 def _homoglyphs(code: str) -> Mapping[str, tuple[str, ...]]:
     return open_language(code).homoglyphs()
+
+
+@cache
+def _homophones(code: str) -> Mapping[str, tuple[str, ...]]:
+    return open_language(code).homophones()
+
+
+@cache
+def _splits(code: str) -> Mapping[str, tuple[str, ...]]:
+    return open_language(code).splits()
 
 
 def _like(letter: str, near: str) -> str:
@@ -144,6 +154,7 @@ def edits(
             yield from ((i, before + _like(c, here) + here + after) for c in _letters(code))
         elif kind == "substitute":
             yield from ((i, before + _like(c, here) + after) for c in _letters(code) if c != here.lower())
+            yield from ((i, before + c + after) for c in _homophones(code).get(here, ()))
         elif kind == "keyboard":
             yield from ((i, before + _like(c, here) + after) for c in _keyboard(code, wide).get(here.lower(), ()))
         elif kind == "digit":
@@ -152,6 +163,10 @@ def edits(
             yield i, f"{before} {here}{after}"
         elif kind == "homoglyph":
             yield from ((i, before + c + after) for c in _homoglyphs(code).get(here, ()))
+        elif kind == "homophone":
+            yield from ((i, before + c + after) for c in _homophones(code).get(here, ()))
+        elif kind == "parts":
+            yield from ((i, before + c + after) for c in _splits(code).get(here, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +174,9 @@ class CharEdits:
     """Words that are one character edit away.
 
     Of each kind all edits are offered, or `each` of them at random by the example's seed. `inner` keeps the first and
-    the last character, on which readers rely. Edits that would split a word are dropped, unless they insert a space.
-    `wide`: keys that touch at a corner are neighbours too. `single`: at each place one random letter is inserted, in
-    either case, instead of each letter of the alphabet.
+    the last character, on which readers rely, but not in scripts without spaces, whose words are too short. Edits that
+    would split a word are dropped, unless they insert a space. `wide`: keys that touch at a corner are neighbours too.
+    `single`: at each place one random letter is inserted, in either case, instead of each letter of the alphabet.
     """
 
     kinds: tuple[Kind, ...] = ("swap", "drop", "insert", "substitute")
@@ -199,7 +214,7 @@ class CharEdits:
         return _find_edits(word, kind, *self._ends(word), self.wide, code)
 
     def _ends(self, word: str) -> tuple[int, int]:
-        return (1, len(word) - 2) if self.inner else (0, len(word) - 1)
+        return (1, len(word) - 2) if self.inner and not is_unspaced(word) else (0, len(word) - 1)
 
     def _drawn(self, word: str, rng: np.random.Generator, code: str) -> Iterator[str]:
         letters = _letters(code) + _letters(code).upper()
@@ -215,9 +230,12 @@ class CharEdits:
 
 
 def find_slips(trial: Trial, slots: Ints) -> list[Ints]:
-    """Return the slips to a neighbouring key inside the words, on the keyboard of the text's language."""
+    """Return the slips to a neighbouring key inside the words, on the keyboard of the text's language.
+
+    In Chinese characters of the same sound, which is what people mistype there.
+    """
     table, strings, code = trial.origin.table, trial.origin.strings, trial.language.code
-    slips = CharEdits(kinds=("keyboard", "swap"), inner=True)
+    slips = CharEdits(kinds=("homophone",) if code == CHINESE else ("keyboard", "swap"), inner=True)
     return [
         remembered(table, ("slips", w, code), w, lambda w=w: slips.of(w, code), cased=False)  # type: ignore[misc]
         for w in (strings[s] for s in slots.tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
@@ -54,7 +55,8 @@ def _recased(table: Words, words: Ints, like: str) -> Ints:
 class WordNetSynonyms:
     """Lemmas that share a synset with the word; of the same part of speech, or of any (`part="any"`).
 
-    In another language than English those of Open Multilingual WordNet, of any part of speech.
+    In another language than English those of its thesaurus (see docs/languages.md); with "any" in rare senses too, and
+    the other forms of the word.
 
     `proper`: proper nouns count as nouns; if not, they have no synonyms of the same part of speech.
     """
@@ -66,7 +68,7 @@ class WordNetSynonyms:
         from malaprop.assets.wordnet import open_wordnet
 
         if not trial.language.is_english:
-            return find_synonyms(trial, slots)
+            return find_synonyms(trial, slots, wide=self.part == "any")
         if self.part == "any":
             return (yield from _of_any_part(trial.origin.table, trial.origin.words[slots].tolist()))
         tags = yield from trial.tags()
@@ -80,12 +82,20 @@ class WordNetSynonyms:
         return out
 
 
-def find_synonyms(trial: Trial, slots: Ints) -> list[Ints]:
-    """Return the synonyms that another language than English has for the words, of any part of speech."""
-    table, strings, language = trial.origin.table, trial.origin.strings, trial.language
+def find_synonyms(trial: Trial, slots: Ints, *, wide: bool = False) -> list[Ints]:
+    """Return the synonyms that another language than English has for the words, of any part of speech.
+
+    Where its synonyms are not known, the other forms of the words; names of accounts (@name) have none. `wide`: the
+    synonyms of rare senses and the other forms too.
+    """
+    origin, language = trial.origin, trial.language
+    table, strings = origin.table, origin.strings
+    named = [table.strings[gap].endswith("@") for gap in origin.parts[0:-1:2].tolist()]
     return [
-        remembered(table, ("synonyms", language.code, w), w, lambda w=w: language.synonyms(w))  # type: ignore[misc]
-        for w in (strings[s] for s in slots.tolist())
+        _NONE
+        if named[s]
+        else remembered(table, ("synonyms", language.code, w, wide), w, partial(language.replacements, w, wide=wide))
+        for s, w in ((s, strings[s]) for s in slots.tolist())
     ]
 
 
@@ -138,7 +148,7 @@ class NearWords:
         from malaprop.assets.vectors import open_neighbours
 
         if not trial.language.is_english:  # the vectors are English
-            return find_synonyms(trial, slots)
+            return find_synonyms(trial, slots, wide=True)
 
         def among(near: Near, rows: Ints) -> Flags:
             flags: Flags = near.cosines[rows, : self.count].astype(np.float32) >= self.floor

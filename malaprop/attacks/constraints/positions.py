@@ -15,7 +15,7 @@ from malaprop.attacks.trial import Trial
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
 from malaprop.core.settings import EXPRESSION, split_list
-from malaprop.core.text import Ints
+from malaprop.core.text import Ints, is_unspaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class KeepStopWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongWords:
-    """Only words of at least `least` characters change."""
+    """Only words of at least `least` characters change; in scripts without spaces between words any word may."""
 
     least: int = 3
     stage: ClassVar[Literal["slot"]] = "slot"
@@ -44,7 +44,8 @@ class LongWords:
 
     def slots(self, trial: Trial, slots: Ints) -> Flags:
         strings = trial.origin.strings
-        return np.asarray([len(strings[s]) >= self.least for s in slots.tolist()], np.bool_)
+        words = (strings[s] for s in slots.tolist())
+        return np.asarray([len(word) >= self.least or is_unspaced(word) for word in words], np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

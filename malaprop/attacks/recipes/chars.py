@@ -175,3 +175,37 @@ def viper(*, share: float = 0.3, draws: int = 120, near: int = 12) -> Attack:
         search=VisualNoise(share=share, draws=draws, near=near),
         goal=LabelOnly(),
     )
+
+
+def _change_chinese(name: str, kind: Kind, share: float) -> Attack:
+    return Attack(
+        name=name,
+        candidates=CharEdits(kinds=(kind,)),
+        constraints=(KeepStopWords(), MaxShare(share=share)),
+        search=Greedy(rank=UnknownWord()),
+    )
+
+
+def zh_phonetic(*, share: float = 0.5) -> Attack:
+    """Chinese: a character of a word put for one that sounds like it, in at most half of the words.
+
+    People mistype such characters, as they choose them by their pinyin. Common characters alone are offered. Ours,
+    after the homophones of Li et al. 2019's TextBugger in its Chinese versions.
+    """
+    return _change_chinese("zh-phonetic", "homophone", share)
+
+
+def zh_glyph(*, share: float = 0.5) -> Attack:
+    """Chinese: a character of a word put for one that looks like it, in at most half of the words.
+
+    Characters look alike that differ in one part, such as 清 and 请, or in a stroke, such as 未 and 末. Ours.
+    """
+    return _change_chinese("zh-glyph", "homoglyph", share)
+
+
+def zh_split(*, share: float = 0.5) -> Attack:
+    """Chinese: a character of two parts side by side written as these parts, such as 好 as 女子. Ours.
+
+    People write so to evade filters; readers join the parts again. At most half of the words change.
+    """
+    return _change_chinese("zh-split", "parts", share)

@@ -40,7 +40,8 @@ def checklist(
 
     Contractions written out or the other way round, and names of people, names of places and numbers put for others of
     their kind, three of each drawn by the seed: all are asked, and made in the order of what each gained, as long as
-    they gain, until the label turns. Differs: names are found in tables of our own, not by a tagger of entities; a name
+    they gain, until the label turns. Differs: names are found in tables of our own (English, German,
+    French, Spanish, Italian, Portuguese, Dutch, Chinese), not by a tagger of entities; a name
     changes wherever it stands in the text. `kinds` are some of contractions, names, places, numbers. `peer`:
     TextAttack's search: what is left is asked again at each step, and the best is made whether it gains or not; each
     place of a name by itself, and numbers up to twice as large.

@@ -72,12 +72,13 @@ class Rewrites:
 
     def list_edits(self, trial: Trial, slots: Sequence[int]) -> list[Edit]:
         """Return every rewrite of the original that changes these slots alone, each once."""
-        phrases = list(_phrases(trial.origin, slots))
+        code = trial.language.code
+        phrases = list(_phrases(trial.origin, slots, code))
         found: list[Edit] = []
         if not phrases:
             return found
         if "contractions" in self.kinds:
-            found += _contract(phrases)
+            found += _contract(phrases, code)
         if "numbers" in self.kinds:
             found += self._renumber(trial, phrases)
         cased = any(map(str.isupper, trial.shown(trial.origin)))
@@ -90,13 +91,15 @@ class Rewrites:
         for slots, phrase in phrases:
             if len(slots) > 1:
                 continue
-            others = _near_numbers(phrase, self.spread) or _groups("numbers").get(phrase.lower(), ())
+            others = _near_numbers(phrase, self.spread) or _groups("numbers", trial.language.code).get(
+                phrase.lower(), ()
+            )
             drawn = self._draw(trial, others, "numbers", str(slots[0]))
             yield from ({slots[0]: recase(other, phrase)} for other in drawn)
 
     def _rename(self, trial: Trial, phrases: Sequence[_Phrase], kind: str, *, cased: bool) -> Iterator[Edit]:
         """Yield exchanges of each name in all its places; in a text with capitals, a lower-case word is not a name."""
-        groups, held = _groups(kind), dict[tuple[str, int], list[tuple[Sequence[int], str]]]()
+        groups, held = _groups(kind, trial.language.code), dict[tuple[str, int], list[tuple[Sequence[int], str]]]()
         taken: set[int] = set()
         for slots, phrase in sorted(phrases, key=lambda one: -len(one[0])):
             name, owner = _split_owner(phrase)
@@ -123,12 +126,12 @@ class Rewrites:
 _Phrase = tuple[Sequence[int], str]  # adjacent slots, and their words
 
 
-def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
+def _phrases(text: Text, slots: Sequence[int], code: str) -> Iterator[_Phrase]:
     """Yield runs of one to three open words, separated by white space alone, that may be in one of the tables."""
     strings, gaps = text.strings, [text.table.strings[i] for i in text.parts[0::2].tolist()]
     open_slots = {*slots}
     for slot in slots:
-        if not _may_begin(strings[slot]):
+        if not _may_begin(strings[slot], code):
             continue
         for end in range(slot + 1, slot + 1 + _LONGEST):
             row = range(slot, end)
@@ -138,16 +141,18 @@ def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _may_begin(word: str) -> bool:
+def _may_begin(word: str, code: str) -> bool:
     """Whether a phrase of a table, or a number, can begin with this word; few words do."""
     low = _straighten(word)
-    return low in _first_words() or _split_owner(low)[0] in _first_words() or (low.isascii() and low.isdigit())
+    first = _first_words(code)
+    return low in first or _split_owner(low)[0] in first or (low.isascii() and low.isdigit())
 
 
 @cache
-def _first_words() -> frozenset[str]:
-    """Return the first word of each phrase in the tables."""
-    phrases = [*_contractions()[0], *_contractions()[1], *(one for kind in _TABLES for one in _groups(kind))]
+def _first_words(code: str) -> frozenset[str]:
+    """Return the first word of each phrase in the tables of a language."""
+    longer, shorter = _contractions(code)
+    phrases = [*longer, *shorter, *(one for kind in _TABLES for one in _groups(kind, code))]
     return frozenset(word for one in phrases for word in one.split()[:1])
 
 
@@ -157,16 +162,16 @@ def _straighten(phrase: str) -> str:
 
 
 @cache
-def _contractions() -> tuple[dict[str, str], dict[str, str]]:
+def _contractions(code: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the long form of each contraction, and the contraction of each long form."""
     from malaprop.assets.alike import contractions
 
-    longer = contractions()
+    longer = contractions(code)
     return longer, {long: short for short, long in longer.items()}
 
 
-def _contract(phrases: Sequence[_Phrase]) -> Iterator[Edit]:
-    longer, shorter = _contractions()
+def _contract(phrases: Sequence[_Phrase], code: str) -> Iterator[Edit]:
+    longer, shorter = _contractions(code)
     for slots, phrase in phrases:
         plain = _straighten(phrase)
         for other in filter(None, (longer.get(plain), shorter.get(plain))):
@@ -198,13 +203,13 @@ def _near_numbers(word: str, spread: float) -> tuple[str, ...]:
 
 
 @cache
-def _groups(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return for each name, in lower case, the others of its kind."""
+def _groups(kind: str, code: str) -> dict[str, tuple[str, ...]]:
+    """Return for each name of a language, in lower case, the others of its kind."""
     from malaprop.assets import alike
 
-    tables: dict[str, Callable[[], tuple[tuple[str, ...], ...]]]
+    tables: dict[str, Callable[[str], tuple[tuple[str, ...], ...]]]
     tables = {"names": alike.names, "places": alike.places, "numbers": alike.numbers}
-    groups = tables[kind]()
+    groups = tables[kind](code)
     return {one.lower(): tuple(other for other in group if other != one) for group in groups for one in group}
 
 

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from malaprop.assets.languages import AUTO, ENGLISH, LANGUAGES, open_language, parse_languages
+from malaprop.assets.alike import has_tables
+from malaprop.assets.languages import AUTO, CHINESE, ENGLISH, LANGUAGES, Language, open_language, parse_languages
 from malaprop.assets.languages import find_languages as count_languages
+from malaprop.attacks.candidates.chars import CharEdits
 from malaprop.attacks.candidates.lookup import CloseSynonyms, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
+from malaprop.attacks.search.rewrites import Rewrites
+from malaprop.core.text import is_unspaced
 
 if TYPE_CHECKING:
-    from malaprop.attacks.attack import Attack
+    from malaprop.attacks.attack import Attack, Candidates
     from malaprop.core.example import Example
     from malaprop.core.victim import Fields, Victim
 
@@ -22,14 +26,11 @@ MOST = 1000  # texts that are examined
 _SHARE = 0.02  # share of texts from which on other languages matter: a few quotations do no harm
 MANY = 20_000  # texts whose language is guessed
 _MANY = 0.1  # share of texts from which on the warning on unspaced texts is given
-_LONG, _RUN = 30, 5  # letters from which on a "word" counts as unspaced text; the same in a script without spaces
+_LONG = 30  # letters from which on a "word" counts as text without spaces
 _WORD = re.compile(r"\S+")
-_UNSPACED = re.compile(  # Thai and Lao, Burmese, Khmer, Japanese, Han
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
 _ENGLISH = {  # candidates that have English words alone
     Vocabulary: "frequent English words",
-    MaskedWords: "a masked language model of English, if none of your own is named",
+    MaskedWords: "a masked language model of English; name one of your own with --set model=FOLDER",
     Likely: "a language model of English",
 }
 _SYNONYMS = (WordNetSynonyms, NearWords, CloseSynonyms)
@@ -64,20 +65,20 @@ def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
 def describe_long_words(attack: Attack, examples: Iterable[Example]) -> str:
     """Return a line on texts without spaces, which an attack takes for one word; empty if there are few."""
     some = list(islice(examples, MOST))
-    many = sum(_is_unspaced(" ".join(example.fields.values())) for example in some)
+    many = sum(_is_one_word(" ".join(example.fields.values())) for example in some)
     if many < max(1, _MANY * len(some)):
         return ""
     return (
-        f"{many:,} of {len(some):,} texts are one long word, or in a script without spaces: {attack.name} takes a "
-        "phrase for a single word, so a low success says little about the victim; put spaces between the words, or try "
-        "attacks on characters (bad-characters, textbugger)"
+        f"{many:,} of {len(some):,} texts are one long word: {attack.name} takes a phrase for a single word, so a low "
+        "success says little about the victim; put spaces between the words, or try attacks on characters "
+        "(bad-characters, textbugger)"
     )
 
 
-def _is_unspaced(text: str) -> bool:
-    """Return whether most letters are in words that are too long, or in runs of a script without spaces."""
+def _is_one_word(text: str) -> bool:
+    """Return whether most letters are in words that are too long; scripts without spaces are cut into words."""
     words = _WORD.findall(text)
-    long = sum(len(word) for word in words if len(word) >= _LONG or (len(word) >= _RUN and _UNSPACED.search(word)))
+    long = sum(len(word) for word in words if len(word) >= _LONG and not is_unspaced(word))
     return long > sum(map(len, words)) / 2
 
 
@@ -92,21 +93,45 @@ def find_languages(setting: str, examples: Iterable[Example]) -> dict[str, int]:
 def describe_languages(attack: Attack, languages: Mapping[str, int]) -> Iterator[str]:
     """Yield a line on the languages of the texts, and one on what the attack lacks in them; none for English alone."""
     others = [open_language(code) for code in languages if code != ENGLISH]
+    stages = attack.stages or (attack,)
+    candidates = [one.candidates for one in stages]
+    chinese = any(isinstance(one, CharEdits) and {"homophone", "parts"} & {*one.kinds} for one in candidates)
+    if chinese and CHINESE not in languages:
+        yield f"{attack.name} changes Chinese characters alone, and no text looks Chinese"
     if not others:
         return
     named = {code: LANGUAGES[code].name for code in languages}
     counted = [f"{name} ({languages[code]:,} texts)" if languages[code] else name for code, name in named.items()]
     yield f"language: {', '.join(counted)}"
-    candidates = [one.candidates for one in attack.stages or (attack,)]
-    if any(isinstance(one, _SYNONYMS) for one in candidates) and (
-        bare := [o.name for o in others if not o.has_synonyms]
-    ):
-        yield (
-            f"{attack.name} has no synonyms for {' and '.join(bare)}, so it changes nothing there; "
-            "try attacks on characters (deepwordbug, homoglyph)"
-        )
-    for source in filter(None, (_ENGLISH.get(type(one)) for one in candidates)):
+    yield from filter(None, (other.describe_lack() for other in others))
+    if any(isinstance(one, _SYNONYMS) for one in candidates):
+        yield from filter(None, (_describe_words(attack.name, other) for other in others))
+    bare = [other.name for other in others if not other.has_keyboard]
+    if bare and any(isinstance(one, CharEdits) and one.kinds == ("keyboard",) for one in candidates):
+        yield f"{attack.name} knows no keyboard of {' and '.join(bare)}, so it changes nothing there; try homoglyph"
+    tables = any(isinstance(one.search, Rewrites) for one in stages)
+    if bare := [other.name for other in others if tables and not has_tables(other.code)]:
+        yield f"{attack.name} knows no names, places and contractions of {' and '.join(bare)}: digits alone change"
+    for source in filter(None, (_ENGLISH.get(type(one)) for one in candidates if not _names_a_model(one))):
         yield f"{attack.name} takes its words from {source}: what it puts into these texts may be English"
+
+
+def _names_a_model(candidates: Candidates) -> bool:
+    """Whether the user named the masked language model that these candidates ask."""
+    return isinstance(candidates, MaskedWords) and candidates.model is not None
+
+
+def _describe_words(name: str, language: Language) -> str:
+    """Return a line on what stands for synonyms in a language that has none or few; empty where it has a thesaurus."""
+    if language.has_synonyms:
+        return ""
+    if language.has_forms:
+        few = "has few synonyms" if language.code == "de" else "has no synonyms"
+        return f"{name} {few} for {language.name}: it also puts words into their other forms, which breaks grammar"
+    return (
+        f"{name} has no synonyms for {language.name}, so it changes nothing there; try attacks on characters "
+        "(deepwordbug, homoglyph)"
+    )
 
 
 def describe_foreign(examples: Iterable[Example]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.core.text import BREAK, split_parts
+from malaprop.core.text import BREAK, is_unspaced, split_parts
 from malaprop.core.victim import Fields
 
 PAD, UNK, SEP = 0, 1, 2
@@ -79,9 +79,15 @@ class Vocab:
         return [get(token, UNK) for token in tokens(string)]
 
     def cut(self, strings: Sequence[str]) -> list[list[int]]:
-        """Return the token numbers of words, gaps or whole texts; a string of letters alone is one token."""
+        """Return the token numbers of words, gaps or whole texts; a string of letters alone is one token.
+
+        In scripts without spaces between words each character is one.
+        """
         get, numbers = self.index.get, self.numbers
-        return [[get(s.lower(), UNK)] if s.isalpha() else [] if s == " " else numbers(s) for s in strings]
+        return [
+            [get(s.lower(), UNK)] if s.isalpha() and not is_unspaced(s) else [] if s == " " else numbers(s)
+            for s in strings
+        ]
 
     def encode(self, texts: Sequence[Fields]) -> list[list[int]]:
         """Return the token numbers of finished texts, their fields joined by the separator."""

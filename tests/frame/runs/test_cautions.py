@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import toy
 
+from malaprop.assets import segment, wordlists
+from malaprop.assets.languages import open_language
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.candidates.chars import Homoglyphs
+from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs
 from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.core.errors import AssetError
 from malaprop.frame.runs.cautions import describe_cut, describe_languages, describe_long_words, find_languages
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 
 
-def test_the_languages_of_the_texts_and_what_is_missing_in_them_are_said():
+def test_the_languages_of_the_texts_and_what_is_missing_in_them_are_said(monkeypatch):
+    monkeypatch.setattr(wordlists, "has_base_forms", lambda code: code == "ru")
     texts = toy.examples(["Der Film ist nicht gut"] * 3 + ["a good film of the year"] * 7)
     languages = find_languages("auto", texts)
     assert languages == {"en": 7, "de": 3}
     assert next(describe_languages(PWWS, languages)) == "language: English (7 texts), German (3 texts)"
     assert not [*describe_languages(PWWS, find_languages("auto", texts[3:]))]
     assert find_languages("fr,de", texts) == {"fr": 0, "de": 0}
+    line = [*describe_languages(PWWS, {"ko": 5})][-1]
+    assert line.startswith("pwws has no synonyms for Korean, so it changes nothing there; try attacks on characters")
     line = [*describe_languages(PWWS, {"ru": 5})][-1]
-    assert line.startswith("pwws has no synonyms for Russian, so it changes nothing there; try attacks on characters")
+    assert line.startswith("pwws has no synonyms for Russian: it also puts words into their other forms")
     assert len([*describe_languages(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), {"ru": 5})]) == 1
 
 
@@ -36,8 +42,30 @@ def test_texts_that_a_model_does_not_read_to_their_end_are_counted():
     assert line == "1 of 2 texts are longer than toy reads: changes in what it leaves out do nothing"
 
 
-def test_texts_in_a_script_without_spaces_are_noticed():
-    chinese = toy.examples(["这部电影拍得非常好看演员很棒", "剧情太差了,演技糟糕让人讨厌", "ภาพยนตร์เรื่องนี้ดีมาก"], label=0)
+def test_attacks_on_chinese_and_on_keys_say_where_they_change_nothing():
+    def lines(kind, code):
+        attack = Attack(name="it", candidates=CharEdits(kinds=(kind,)), search=Greedy())
+        return [*describe_languages(attack, {code: 5})][-1:]
+
+    assert lines("parts", "en") == ["it changes Chinese characters alone, and no text looks Chinese"]
+    assert lines("keyboard", "hi")[0].startswith("it knows no keyboard of Hindi")
+    assert lines("keyboard", "en") == []
+
+
+def test_a_list_of_words_that_cannot_be_had_is_said_and_characters_are_words(monkeypatch):
+    def missing(code):
+        raise AssetError("no network")
+
+    monkeypatch.setattr(segment, "open_segmenter", missing)
+    attack = Attack(name="h", candidates=Homoglyphs(), search=Greedy())
+    assert [*describe_languages(attack, {"zh": 5})][-1] == (
+        "each character of Chinese is taken for a word, as its list of words is missing: no network"
+    )
+    assert open_language("zh").cut("很好") == ["很", "好"]
+
+
+def test_texts_of_one_long_word_are_noticed():
+    long = toy.examples(["DieseeinigewörterhabenallekeinenZwischenraum", "a_" * 20], label=0)
     english = toy.examples(
         [
             "a good film",
@@ -47,8 +75,9 @@ def test_texts_in_a_script_without_spaces_are_noticed():
         * 10,
         label=0,
     )
-    line = describe_long_words(PWWS, chinese)
-    assert line.startswith("3 of 3 texts are one long word, or in a script without spaces: pwws takes")
+    chinese = toy.examples(["这部电影拍得非常好看演员很棒演员很棒演员很棒演员很棒演员很棒"], label=0)
+    line = describe_long_words(PWWS, long)
+    assert line.startswith("2 of 2 texts are one long word: pwws takes")
     assert "bad-characters" in line
-    assert not describe_long_words(PWWS, english)
-    assert not describe_long_words(PWWS, english + chinese)  # three of 33 are no matter
+    assert not describe_long_words(PWWS, chinese)  # cut into words
+    assert not describe_long_words(PWWS, english + long)  # two of 32 are no matter
