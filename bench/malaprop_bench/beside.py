@@ -22,7 +22,12 @@ FEATURES = (
     ("result", "HTML report, records, figures with intervals", "log, CSV, JSON summary", "log"),
     ("training against attacks", "{methods} methods", "adversarial training", "no"),
     ("certified accuracy", "SAFER, RanMASK, RanDel", "no", "no"),
-    ("languages of word recipes", "English", "English; Chinese, French, Spanish in part", "English, Chinese"),
+    (
+        "languages of word recipes",
+        "30 by synonyms; German and others by forms ([languages](docs/languages.md))",
+        "English; Chinese, French, Spanish in part",
+        "English, Chinese",
+    ),
     ("sentence paraphrases", "no", "back-translation, in no recipe", "GAN, SCPN"),
 )  # fmt: skip
 SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/figures.md has all cells
