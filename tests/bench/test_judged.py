@@ -1,0 +1,31 @@
+"""The picture of the judge of meaning: derived from its record, a curve for each kind of pair and a dot for each band."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from malaprop_bench import judged
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_picture_of_the_page_is_drawn_from_its_record():
+    record = json.loads((DOCS / "measured/judge.json").read_text(encoding="utf-8"))
+    made = judged.draw(record)
+    assert (DOCS / "judge.svg").read_text(encoding="utf-8") == made
+    assert "](judge.svg)" in (DOCS / "judge.md").read_text(encoding="utf-8")
+    drawn = ElementTree.fromstring(made)
+    assert len(drawn.findall(".//{*}circle")) == len(record["reliability"])
+
+
+def test_dots_and_curves_stand_where_the_numbers_are():
+    record = {
+        "reliability": [{"low": 0, "high": 1, "pairs": 4, "kept": 0.5}],
+        "sources": {"one": {"auc": 0.75, "roc": [[0.25, 1.0], [0.5, 1.0]]}},
+    }
+    drawn = ElementTree.fromstring(judged.draw(record))
+    (dot,) = drawn.findall(".//{*}circle")
+    assert (dot.get("cx"), dot.get("cy")) == ("173.0", "159.0"), "the middle of a square of 250 that begins at 48, 34"
+    assert "50.0% (2/4" in str(dot.findtext("{*}title"))
+    curve = drawn.findall(".//{*}polyline")[-1]
+    assert curve.get("points") == "368.0,284.0 493.0,34.0 618.0,34.0"
