@@ -1,4 +1,4 @@
-"""The picture of the judge of meaning: derived from its record, a curve for each kind of pair and a dot for each band."""
+"""The picture of the judge of meaning is derived from its record: a curve for each kind, a dot for each band."""
 
 import json
 from pathlib import Path
