@@ -127,6 +127,9 @@ class _WordNet:
     def is_name(self, word: str) -> bool:
         return word.lower() == "paris"
 
+    def is_proper(self, word: str) -> bool:
+        return word.lower() in ("paris", "russian")
+
     def usual(self, word: str) -> int:
         return self.marks(word) or 16
 

@@ -248,6 +248,11 @@ class WordNet:
         forms = [name for sense in senses for name in self.names(sense) if name.lower() == lower]
         return bool(forms) and all(form[:1].isupper() for form in forms) and not self.marks(word) & ~1
 
+    def is_proper(self, word: str) -> bool:
+        """Whether WordNet writes the word with a capital in every sense of every part of speech: Russian, Paris."""
+        forms = [name for sense in self.senses(word) for name in self.names(sense) if name.lower() == word.lower()]
+        return bool(forms) and all(form[:1].isupper() for form in forms)
+
     def frequency(self, word: str) -> dict[str, int]:
         """Count the word's base forms in WordNet's tagged texts, by part of speech."""
         can_be, found = self.marks(word), {}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from malaprop.attacks.attack import Attack, Candidates, Constraint, try_in_turn
 from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
-from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
+from malaprop.attacks.candidates.lookup import CloseSynonyms, Listed, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
 from malaprop.attacks.constraints.similarity import SentenceCosine
@@ -15,7 +15,7 @@ from malaprop.core.errors import SettingError
 
 QUALITIES = ("paper", "strict")
 STRICT = ":strict"  # behind the name of a recipe
-WORDS = (WordNetSynonyms, NearWords, MaskedWords, Vocabulary, Listed, Likely)  # candidates that put words for words
+WORDS = (WordNetSynonyms, NearWords, CloseSynonyms, MaskedWords, Vocabulary, Listed, Likely)  # put words for words
 LIKELY = 500  # words of a masked language model, of which few share a sense with the word
 FLOOR = 0.8  # of the sentence's similarity, where the recipe asks for less
 RULES = (KeepNames(), OtherLexeme(), NotOpposed(), Related(), InContext())  # the cheaper first

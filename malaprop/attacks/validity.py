@@ -23,9 +23,9 @@ from malaprop.core.catalogue import unknown
 
 KINDS = ("synonyms", "listed", "neighbours", "masked")
 VALIDITIES = ("paper", "valid", "strict")
-# Of 130 pairs read in MR and AG News 58 of 65 of what passes by these kept the meaning: words of the table of synonyms
-# that share a fitting sense with the word score `LEAST`, others `ALIKE`. Of neighbours that pass, 54 of 68 did.
-LEAST, ALIKE = 0.4, 0.55
+# Words of the table of synonyms that share a fitting sense with the word score `LEAST`, others `ALIKE`. Of 130 pairs
+# drawn in MR and AG News and read, 57 of 63 that pass by these kept the meaning, and 54 of 68 neighbours that passed.
+LEAST, ALIKE = 0.45, 0.55
 SURE = 0.85  # the least number of the judge for a strict attack, whichever way it is asked
 FLUENT = 2.0  # times the perplexity of the original that a strict attack may reach
 

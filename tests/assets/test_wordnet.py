@@ -268,3 +268,9 @@ def test_replacements_in_the_form_of_a_word(wordnet, option, word, part, expecte
 )
 def test_slips_of_agreement(wordnet, text, slips):
     assert list(find_slips(wordnet, text)) == slips
+
+
+def test_words_with_a_capital_alone(tmp_path):
+    wordnet = tiny.wordnet(tmp_path)
+    assert wordnet.is_proper("paris")
+    assert not any(map(wordnet.is_proper, ("film", "good", "qqq")))

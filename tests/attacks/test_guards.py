@@ -180,7 +180,7 @@ def test_guards_name_their_language_and_come_cheapest_first(kind):
 
 
 def test_neighbours_give_way_to_the_table_of_synonyms():
-    near = Filtered(of=Agreeing(of=CloseSynonyms(floor=0.4)), rules=guards("synonyms"))
+    near = Filtered(of=Agreeing(of=CloseSynonyms(floor=0.45)), rules=guards("synonyms"))
     assert guard(NearWords(count=8)) == guard(WordNetSynonyms(part="any")) == near
     assert guard(Likely(of=NearWords(), keep=2)) == Likely(of=near, keep=2)
     own = CloseSynonyms(floor=0.6)
@@ -241,6 +241,7 @@ def test_settings_that_make_no_sense(make):
         ("Big Shift Agreed On Plans", "ADJ NOUN VERB ADP NOUN", set()),
         ("the shift agreed", "DET NOUN VERB", set()),
         ("james bond agreed", "PROPN NOUN VERB", {"james", "bond"}),
+        ("a russian film", "DET ADJ NOUN", {"russian"}),
     ],
 )
 def test_names_by_tag_place_and_capital(text, tags, stay):

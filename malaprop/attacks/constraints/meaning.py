@@ -81,8 +81,8 @@ class Related:
 class KeepNames:
     """Names stay: words tagged as such, words that WordNet writes with a capital alone, and a noun behind one of these.
 
-    The last two are for texts in lower case: *james bond*. Where most words are in lower case, those with a capital
-    inside a sentence are names, too.
+    So do adjectives of names: *russian*. These and the last two are for texts in lower case: *james bond*. Where most
+    words are in lower case, those with a capital inside a sentence are names, too.
     """
 
     stage: ClassVar[Literal["word"]] = "word"
@@ -103,7 +103,8 @@ def _find_names(text: Text, tags: Sequence[str]) -> list[bool]:
         sole = tag in ("NOUN", "PROPN") and wordnet.is_name(word)
         behind = bool(names) and names[-1] and tag in ("NOUN", "PROPN")
         names.append(tag == "PROPN" or sole or behind or capital)
-    return names
+    pairs = zip(names, text.strings, tags, strict=True)
+    return [name or (tag == "ADJ" and wordnet.is_proper(word)) for name, word, tag in pairs]
 
 
 def _find_capitals(text: Text) -> list[bool]:
