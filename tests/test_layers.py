@@ -129,8 +129,13 @@ def test_a_package_names_files_that_it_has():
     assert not faults
 
 
-def test_the_page_on_architecture_names_files_that_there_are():
+def test_the_page_on_architecture_names_every_room_and_files_that_there_are():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [
+        path.parent.name for row in ("features", "papers") for path in (ROOT / "malaprop" / row).glob("*/__init__.py")
+    ]
+    assert len(rooms) > 10
+    assert not [room for room in rooms if not re.search(rf"\b{room}\b", text)]
     assert len(NAMES_FILE.findall(text)) > 10
     assert not [name for name in find_missing(text, ROOT / "malaprop") if not (ROOT / name).is_file()]
     assert find_missing("`rooms.py` and `no_such.py`", ROOT / "malaprop") == ["no_such.py"]

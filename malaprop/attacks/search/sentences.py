@@ -34,7 +34,7 @@ class Sentences:
 
     def __post_init__(self) -> None:
         if not self.rewriters:
-            raise SettingError("Sentences wants at least one rewriter, such as BackTranslation()")
+            raise SettingError("Sentences needs at least one rewriter, such as BackTranslation()")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         sentences = list_sentences(trial.origin.fields, trial.example.open, whole=self.whole)

@@ -50,7 +50,7 @@ class BackTranslation:
 
     def __post_init__(self) -> None:
         if not self.there.strip() or not self.back.strip():
-            raise SettingError(f"back-translation wants two translators, got {self.there!r} and {self.back!r}")
+            raise SettingError(f"back-translation needs two translators, got {self.there!r} and {self.back!r}")
 
     def rewrite(self, trial: Trial, sentences: Sequence[Sentence]) -> Steps[list[list[str]]]:
         out: list[list[str]] = [[] for _ in sentences]
@@ -88,7 +88,7 @@ class Paraphrase:
             raise SettingError("the prompt of a paraphrase has no {text}: write {text} where the sentence belongs")
         if self.count < 1 or self.tokens < 0 or not 0 <= self.heat <= 2:
             raise SettingError(
-                f"a paraphrase wants count of at least 1, tokens of at least 0 and heat in [0, 2], got {self.count}, "
+                f"a paraphrase needs count of at least 1, tokens of at least 0 and heat in [0, 2], got {self.count}, "
                 f"{self.tokens} and {self.heat:g}"
             )
 
