@@ -61,9 +61,9 @@ class _Settings(TypedDict, total=False):
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        out: Folder for what is written; made if it is missing. The same folder with the same settings goes
-            on with an interrupted run.
-        resume: Does nothing: every command goes on with its --out.
+        out: Output folder, made if it is missing. The same folder with the same settings resumes an
+            interrupted run.
+        resume: Has no effect: every command resumes what is in its --out.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -167,7 +167,7 @@ def study(
     Settings, beside those of `_Limited`:
         victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
         attack: Recipes that change one word. Repeat it, or separate several by commas.
-        vocabulary: How many words of the vocabulary may be put in.
+        vocabulary: How many words of the vocabulary may replace a word.
         words: How many words may change.
         trials: Random trials for each text.
         measure: Measures of successes, with commas: similarity, perplexity, grammar.
@@ -194,7 +194,7 @@ def study(
 
     Settings, beside those of `_Limited`:
         victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
-        attack: The recipe whose texts are looked into.
+        attack: The recipe whose adversarial texts are analysed.
         set: A setting of the recipe, as name=value; may be repeated.
         draws: Draws of each simulation of Theorem 1; 0: none.
     """
@@ -248,15 +248,15 @@ def study(
         attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
             separate several by commas. Certificates and pictures are of the first.
         hardened: A model that is there already, as fact=FOLDER; may be repeated.
-        premade: Adversarial texts made before, a run folder or a file with text,label; if not given, those
-            of this test.
-        draws: Draws that the attack that knows a defence averages; 0 leaves that attack out.
-        fresh: Fresh draws of which most must be fooled.
-        surrogate: With stateful: the model that an attack which knows it searches on; the undefended victim
-            if not given.
-        samples: Copies behind a certificate of safer, ranmask or randel; 0 for none.
+        premade: Pre-generated adversarial examples, a run folder or a file with text,label; if not given,
+            those of this test.
+        draws: Random draws that the attack that knows a defence averages over; 0 leaves that attack out.
+        fresh: Such an attack succeeds if it fools most of this many fresh draws.
+        surrogate: With stateful: the model of the attacker's own to search on; the undefended victim if not
+            given.
+        samples: Noisy copies for a certificate of safer, ranmask or randel; 0 for none.
         alpha: Significance level: the largest chance that a certificate is wrong.
-        pictures: Where a model was hardened: texts whose neighbourhoods are drawn.
+        pictures: If a model was hardened: how many texts are shown with their neighbourhoods.
         layout: With --pictures: noisy vectors are laid out by pca or tsne.
         set: A setting of the training of models that are not there yet, as name=value; may be repeated.
         budget: Query budget: the most queries an attack may ask about one example.
@@ -274,8 +274,8 @@ def study(
             count too.
         judge_reference: Other models of the task, as --victim takes them, separated by commas: where they
             see a text lose its label, the judge of meaning gives it a lower number.
-        quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning better,
-            and break less.
+        quality: paper: as the recipe has it; strict: replacements keep grammar and meaning better, and
+            fewer attacks succeed.
         language: The language of the texts, such as de, or several, separated by commas; auto: as the texts
             seem to be, each of a mixed file by its own.
         cache: A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's

@@ -65,15 +65,14 @@ class DetectFit:
     victim: Any = opt(repeat=True)
     attack: tuple[str, ...] = opt(
         (),
-        "Where the adversarial texts come from that it learns from: recipes and folders of finished runs on this "
-        f"victim, or none. If not given, pwws for wdr, near, cloze and all, which cannot do without, none for the "
-        f"others. {SEVERAL}",
+        "The adversarial texts that it learns from: recipes, folders of finished runs on this victim, or none. If not "
+        f"given: pwws for wdr, near, cloze and all, which need such texts, and none for the others. {SEVERAL}",
         repeat=True,
     )
     goals: tuple[str, ...] = opt(
         ("untargeted", "confident:0.9"),
-        "Goals of these recipes. One that learns from texts that just cross the border takes doubt for a sign of "
-        f"attack, and misses texts that the victim is sure of. {SEVERAL}",
+        "Goals of these recipes. A detector that learns only from texts of which the victim is unsure takes doubt for "
+        f"a sign of attack, and misses texts of which the victim is sure. {SEVERAL}",
         name="goal",
         old=("goals",),
         repeat=True,

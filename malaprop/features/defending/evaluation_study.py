@@ -87,16 +87,21 @@ class DefenceTest:
     )  # fmt: skip
     hardened: Mapping[str, Any] = opt({}, "A model that is there already, as fact=FOLDER; may be repeated.", free=True)
     premade: Path | None = opt(
-        None, "Adversarial texts made before, a run folder or a file with text,label; if not given, those of this test."
+        None,
+        "Pre-generated adversarial examples, a run folder or a file with text,label; if not given, those of this test.",
     )
-    draws: int = opt(4, "Draws that the attack that knows a defence averages; 0 leaves that attack out.", min=0)
-    fresh: int = opt(9, "Fresh draws of which most must be fooled.", min=1)
+    draws: int = opt(
+        4, "Random draws that the attack that knows a defence averages over; 0 leaves that attack out.", min=0
+    )
+    fresh: int = opt(9, "Such an attack succeeds if it fools most of this many fresh draws.", min=1)
     surrogate: str | None = opt(
-        None, "With stateful: the model that an attack which knows it searches on; the undefended victim if not given."
+        None, "With stateful: the model of the attacker's own to search on; the undefended victim if not given."
     )
-    samples: int = opt(1000, "Copies behind a certificate of safer, ranmask or randel; 0 for none.", min=0)
+    samples: int = opt(1000, "Noisy copies for a certificate of safer, ranmask or randel; 0 for none.", min=0)
     alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
-    pictures: int = opt(3, "Where a model was hardened: texts whose neighbourhoods are drawn.", min=0, free=True)
+    pictures: int = opt(
+        3, "If a model was hardened: how many texts are shown with their neighbourhoods.", min=0, free=True
+    )
     layout: str = opt("pca", "With --pictures: noisy vectors are laid out by pca or tsne.", free=True)
     training: Mapping[str, Any] = opt(
         {}, "A setting of the training of models that are not there yet, as name=value; may be repeated.", name="set"

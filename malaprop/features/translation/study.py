@@ -204,14 +204,14 @@ class TranslateAttack:
 
     victim: str = opt(help=VICTIM, repeat=True)
     keyword: tuple[str, ...] = opt(
-        (), "A word that is to stand in the translation; repeat it, or separate several by commas.", free=True,
+        (), "A word that must appear in the translation; repeat it, or separate several by commas.", free=True,
         repeat=True,
     )  # fmt: skip
     goal: str = opt(
         "keyword",
         "keyword: bring a word into the output; bleu: make BLEU fall; non-overlap: change every word of it (Seq2Sick).",
     )
-    drop: float = opt(0.5, "With --goal bleu: by which share sentence BLEU is to fall.")
+    drop: float = opt(0.5, "With --goal bleu: how far sentence BLEU must fall, as a share.")
     free: bool = opt(False, "Also count a replacement that is itself translated to the keyword.")
     replace: str | None = opt(
         None, f"{_PUT} If not given: typos with --goal bleu, synonyms with non-overlap, else vocabulary."

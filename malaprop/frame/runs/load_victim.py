@@ -228,7 +228,7 @@ def _refuse_name(named: _Named) -> Victim:
 def _nothing(name: str) -> VictimError:
     """Return the error for a name that is not a victim, with the nearest right names."""
     if "," in name:
-        return VictimError(f"{name} names several victims, one is wanted; malaprop audit takes several")
+        return VictimError(f"{name} names several victims, expected one; malaprop audit takes several")
     if os.sep in name or name.startswith((".", "~")):
         own = "; a function of your own is written module:attribute, from the folder of its file" * (":" in name)
         return VictimError(
@@ -374,7 +374,7 @@ def resolve(reference: str) -> Any:
     """Import the object at `module:attribute`, with the working folder first on the path, as `python -m` does."""
     module, _, attribute = reference.partition(":")
     if module.endswith(".py"):
-        raise VictimError(f"{module} is a file, a module is wanted; write {module.removesuffix('.py')}:{attribute}")
+        raise VictimError(f"{module} is a file, expected a module; write {module.removesuffix('.py')}:{attribute}")
     here = str(Path.cwd())
     if here not in sys.path:  # it stays there: the function may import its neighbours when it is called
         sys.path.insert(0, here)

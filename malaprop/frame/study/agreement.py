@@ -143,8 +143,8 @@ def _refuse_other(root: Path, study: Study, marks: Mapping[str, str], theirs: Ma
         name, _, place = named.partition(": ")
         if name in kept and marks.get(named, before) != before:
             raise RecordError(
-                f"{root} holds a study of another {name}: {place} had the mark {before} then, and now it is "
-                f"{marks[named]}; bring back what it held, or choose another --out"
+                f"{root} holds a study of another {name}: {place} had the fingerprint {before} then, and now it is "
+                f"{marks[named]}; restore what it held, or choose another --out"
             )
 
 

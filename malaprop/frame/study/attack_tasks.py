@@ -78,7 +78,7 @@ class Conditions:
     )
     quality: str | None = opt(
         None,
-        "paper: as the recipe has it; strict: replacements of words keep grammar and meaning better, and break less.",
+        "paper: as the recipe has it; strict: replacements keep grammar and meaning better, and fewer attacks succeed.",
         rare=True,
     )
     language: str = opt(

@@ -104,11 +104,10 @@ class OutputOptions:
 
     out: Path | None = opt(
         None,
-        "Folder for what is written; made if it is missing. The same folder with the same settings goes on with an "
-        "interrupted run.",
+        "Output folder, made if it is missing. The same folder with the same settings resumes an interrupted run.",
         free=True,
     )
-    resume: bool = opt(False, "Does nothing: every command goes on with its --out.", free=True, hidden=True)
+    resume: bool = opt(False, "Has no effect: every command resumes what is in its --out.", free=True, hidden=True)
     json: bool = opt(False, free=True)
     quiet: bool = opt(False, free=True)
     track: tuple[str, ...] = opt((), choices=TRACKERS, free=True)

@@ -362,7 +362,7 @@ def _settle(budget: Budget | None, root: Path, execution: Execution | None) -> S
             raise VictimError(f"no example was done: {stopped}")
         raise SettingError(
             f"{record.reached} is smaller than one example takes: none was done ({record.describe()}); give a higher "
-            "limit, or see what is wanted with --dry-run"
+            "limit, or see what the run takes with --dry-run"
         )
     return record
 

@@ -70,7 +70,9 @@ class AttentionStudy:
         old=("models",),
         repeat=True,
     )
-    recipe: str = opt("gs-ec", "The recipe whose texts are looked into.", name="attack", old=("recipe",), repeat=True)
+    recipe: str = opt(
+        "gs-ec", "The recipe whose adversarial texts are analysed.", name="attack", old=("recipe",), repeat=True
+    )
     settings: Mapping[str, Any] = opt({}, name="set")
     draws: int = opt(200, "Draws of each simulation of Theorem 1; 0: none.", min=0)
     texts: Selection = Selection(n=100)

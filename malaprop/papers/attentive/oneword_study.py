@@ -62,7 +62,7 @@ class OneWord:
     recipes: tuple[str, ...] = opt(
         RECIPES, f"Recipes that change one word. {SEVERAL}", name="attack", old=("recipes",), repeat=True, free=True
     )
-    vocabulary: int = opt(20_000, "How many words of the vocabulary may be put in.", min=1)
+    vocabulary: int = opt(20_000, "How many words of the vocabulary may replace a word.", min=1)
     words: int = opt(1, "How many words may change.", min=1)
     trials: int = opt(100_000, "Random trials for each text.", min=1)
     measure: tuple[str, ...] = opt(

@@ -163,8 +163,8 @@ class NaturalSweep:
 
     classifiers: int = opt(40, "How many: hidden widths 2 to 1024, dropout 0.9 to 0, and variants.", min=2)
     search: str = opt("boundary", _SEARCH)
-    epochs: int = opt(3, "Of each classifier's training.", min=1)
-    batch: int = opt(64, "Of each classifier's training.", min=1)
+    epochs: int = opt(3, "Epochs of each classifier's training.", min=1)
+    batch: int = opt(64, "Batch size of each classifier's training.", min=1)
     latent: Latent = Latent(n=50, split="test")
     width: int = width_option(64)
     where: RunOptions = RunOptions()
@@ -270,7 +270,7 @@ class NaturalSynthetic:
     command: ClassVar[str] = "natural synthetic"
 
     n: int = opt(40, "How many points are searched around.", min=1)
-    steps: int = opt(1500, "Of the WGAN's training, and of its inverter's.", min=1)
+    steps: int = opt(1500, "Training steps of the WGAN, and of its inverter.", min=1)
     seed: int = opt(0, min=0)
     where: RunOptions = RunOptions()
     saving: OutputOptions = OutputOptions()

@@ -48,10 +48,12 @@ class EnsembleSearch:
         "How they are chosen, separated by commas: genetic, expert, greedy, exact.",
         free=True,
     )
-    hold_out: int = opt(0, "Models, drawn by the seed, that no choice may see.", min=0, free=True)
-    population: int = opt(60, "Of the genetic algorithm: ensembles in a generation.", min=2, free=True)
-    generations: int = opt(60, "Of the genetic algorithm.", min=0, free=True)
-    seed: int | None = opt(None, "Of the choice; the study's own if not given.", min=0, free=True)
+    hold_out: int = opt(
+        0, "How many models, drawn by the seed, are hidden from the choice and only test it.", min=0, free=True
+    )
+    population: int = opt(60, "Genetic algorithm: ensembles in a generation.", min=2, free=True)
+    generations: int = opt(60, "Genetic algorithm: generations.", min=0, free=True)
+    seed: int | None = opt(None, "Seed of the choice; the study's own if not given.", min=0, free=True)
     width: int = width_option()
     where: RunOptions = RunOptions()
     json: bool = opt(False, free=True)

@@ -182,11 +182,11 @@ def test_a_torch_module_with_its_tokenizer():
 @pytest.mark.parametrize(
     ("typed", "reason"),
     [
-        ("mine_good.py:predict", r"is a file, a module is wanted; write mine_good:predict"),
+        ("mine_good.py:predict", r"is a file, expected a module; write mine_good:predict"),
         ("mine_good.py", r"as mine_good:predict"),
         ("mine_good", r"name its function too, as mine_good:predict"),
         ("./mine_good:predict", r"a function of your own is written module:attribute"),
-        ("mine_good:predict,BERT", r"names several victims, one is wanted"),
+        ("mine_good:predict,BERT", r"names several victims, expected one"),
         ("mine_script:predict", r"ends the program when it is imported; .*__main__"),
         ("qqqqqqq", r"known: ALBERT.*\.\.\. \(\d+ in all\)"),
     ],

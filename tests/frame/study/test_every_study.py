@@ -181,7 +181,7 @@ def test_a_file_that_was_changed_is_another_setting(name, calm):
     changed.write_bytes(before + b"\n")
     try:
         with pytest.raises(
-            RecordError, match=r"a study of another (data|folder): .* had the mark [0-9a-f]+ then, and now"
+            RecordError, match=r"a study of another (data|folder): .* had the fingerprint [0-9a-f]+ then, and now"
         ):
             conduct(build(study_of(name), {**given, "out": first.folder}))
     finally:
