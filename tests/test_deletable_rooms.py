@@ -18,6 +18,34 @@ from malaprop.rooms import ROOMS
 ROOT = Path(__file__).parents[1]
 DELETABLE = tuple(room for room in ROOMS if room != "malaprop.cli")
 TOOLKIT = ("tests/core", "tests/engine/test_drive.py")
+# Forks a process for each line that it reads, in that folder, and answers with its exit code and what it says: the
+# library that takes longest is imported once.
+FORKS = """
+import json, os, sys, tempfile
+import torch
+
+checks = sys.stdin.readline()
+for line in sys.stdin:
+    with tempfile.TemporaryFile("w+") as said:
+        if not (child := os.fork()):
+            os.chdir(line.strip())
+            os.dup2(said.fileno(), 1), os.dup2(said.fileno(), 2)
+            sys.path.insert(0, line.strip())
+            code = 1
+            try:
+                exec(json.loads(checks), {"__name__": "__main__"})
+                code = 0
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush(), sys.stderr.flush()
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        said.seek(0)
+        print(json.dumps([status, said.read()]), flush=True)
+"""
 # Run in the copy: the commands in one process, and every name and part that is left, loaded.
 CHECKS = """
 import contextlib, io, json, sys
@@ -36,7 +64,7 @@ import malaprop as mp
 from malaprop.frame.rooms import added, load
 from malaprop.frame.records.kinds import kinds
 
-shown = {"help": command("--help"), "names": sorted(mp.__all__)}
+shown = {"help": command("--help"), "names": sorted(mp.__all__), "place": mp.__file__}
 for name in mp.__all__:
     getattr(mp, name)
 parts = ("wrappers", "methods", "augmenters", "models", "alterations", "neighbourhoods", "rankings", "descriptions")
@@ -114,6 +142,26 @@ def _link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
+@pytest.fixture(scope="module")
+def forks():
+    """A process that runs the checks in a folder, each time in a fresh fork."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env |= {"MALAPROP_OFFLINE": "1", "MALAPROP_TRACE": "1"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", FORKS], env=env, cwd="/", text=True, **pipes) as process:
+        print(json.dumps(CHECKS), file=process.stdin, flush=True)
+
+        def check(where: Path) -> str:
+            print(where, file=process.stdin, flush=True)
+            status, said = json.loads(process.stdout.readline())
+            assert status == 0, said[-6000:]
+            assert f'"{where}' in said, "the copy is what was looked at"
+            return said.splitlines()[-1]
+
+        yield check
+        process.stdin.close()
+
+
 def run_in(where: Path, *words: str, limit: int = 120) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, *words],
@@ -128,9 +176,9 @@ def run_in(where: Path, *words: str, limit: int = 120) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("room", DELETABLE)
-def test_what_is_left_works_without_a_room(room, tmp_path):
+def test_what_is_left_works_without_a_room(room, tmp_path, forks):
     gone = copy_without(room, tmp_path)
-    shown = json.loads(run_in(tmp_path, "-c", CHECKS).stdout.splitlines()[-1])
+    shown = json.loads(forks(tmp_path))
     assert ("audit" in shown["names"]) == ("malaprop.features.audit" not in gone)
     assert ("certify" in shown["help"]) == ("malaprop.features.defending" not in gone)
 

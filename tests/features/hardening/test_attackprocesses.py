@@ -23,7 +23,7 @@ def _small(tiny_assets, monkeypatch):
 
 
 def harden(tmp_path, folder, method, out, jobs):
-    rows = write_rows(tmp_path / "rows.csv", count=60)
+    rows = write_rows(tmp_path / "rows.csv", count=36)
     mp.harden(
         method, model=str(folder), data=str(rows), out=str(tmp_path / out), device="cpu", jobs=jobs,
         settings={"epochs": 1, "batch": 8},
