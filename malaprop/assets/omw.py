@@ -23,6 +23,7 @@ CODES = {  # of OMW, to those of two letters
 }  # fmt: skip
 _REMEMBERED = 1 << 16  # words whose synonyms are kept
 _SHARE = 0.125  # of a word's senses that a synonym must have too: else it is one in a rare sense alone
+_WHOLE = 2  # characters of a Chinese word from which on it means one thing
 _KIND = 0.25  # of a name's senses that must be of the part of speech in which it stands for the word
 _IN_USE = 100_000  # most frequent words of a language among which replacements are
 
@@ -85,6 +86,8 @@ class Thesaurus:
 
     def _find_synonyms(self, word: str, wide: bool = False) -> tuple[str, ...]:
         found: set[str] = set()
+        if self.code == "zh" and len(word) < _WHOLE and not wide:
+            return ()  # a character by itself has a sense for each word that it is a part of
         for base in self.bases(word):
             names = self._share_senses(base, 0.0 if wide else _SHARE)
             found.update(filter(None, (self._agree(name, word.lower(), base) for name in names)))

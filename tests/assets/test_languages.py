@@ -246,8 +246,10 @@ def test_chinese_characters_that_sound_or_look_alike_and_their_parts(chinese):
 
 
 def test_chinese_synonyms_are_those_of_its_own_thesaurus_and_about_as_long(chinese):
-    assert chinese.synonyms("好") == ("不错",)
-    assert chinese.synonyms("坏") == ()
+    assert chinese.synonyms("不错") == ("好",)
+    assert chinese.synonyms("好") == ()  # one character has a sense for each word that it is a part of
+    assert chinese.synonyms("好", wide=True) == ("不错",)
+    assert chinese.synonyms("坏", wide=True) == ()
 
 
 def test_the_list_of_chinese_words_keeps_words_of_han_characters(tmp_path):
