@@ -71,8 +71,8 @@ class AnsweringRecord(Record):
 
 
 _NAMES = (
-    "Victim", "Attack", "Validity", "Data", "F1 below", "Attack success", "Skipped", "Errors", "F1 clean",
-    "F1 under attack", "Lost", "Exact clean", "Exact under attack", "Asked, mean",
+    "Victim", "Attack", "Validity", "F1 clean", "F1 under attack", "Lost", "Exact clean", "Exact under attack",
+    "Attack success", "F1 below", "Data", "Skipped", "Errors", "Asked, mean",
 )  # fmt: skip
 _NOTE = (
     "Attack success: of the questions that were answered well enough, those whose answer fell below the bound, which a "
@@ -100,9 +100,9 @@ def section(studies: Sequence[AnsweringRecord]) -> Markup:
 
 def _row(run: AnsweringRun) -> tuple[str, ...]:
     return (
-        run.victim, run.attack, run.validity, run.data, f"{run.below:g}", str(run.success), f"{run.skipped:,}",
-        f"{run.errors:,}", *map(text_of, (run.clean, run.attacked, run.lost)),
-        number(run.exact_clean, ".1f"), number(run.exact_attacked, ".1f"), number(run.asked),
+        run.victim, run.attack, run.validity, *map(text_of, (run.clean, run.attacked, run.lost)),
+        number(run.exact_clean, ".1f"), number(run.exact_attacked, ".1f"), str(run.success), f"{run.below:g}", run.data,
+        f"{run.skipped:,}", f"{run.errors:,}", number(run.asked),
     )  # fmt: skip
 
 

@@ -79,8 +79,8 @@ class TaggingRecord(Record):
 
 
 _NAMES = (
-    "Victim", "Attack", "Validity", "Goal", "Entity words", "Data", "Attack success", "Meaning kept", "Skipped",
-    "Errors", "F1 clean", "F1 under attack", "Lost", "Words changed, mean", "Asked, mean",
+    "Victim", "Attack", "Validity", "F1 clean", "F1 under attack", "Lost", "Attack success", "Meaning kept", "Goal",
+    "Entity words", "Data", "Skipped", "Errors", "Words changed, mean", "Asked, mean",
 )  # fmt: skip
 _NOTE = (
     "Attack success: of the sentences that were attacked, those in which the goal was reached and a fresh query of the "
@@ -111,8 +111,8 @@ def section(studies: Sequence[TaggingRecord]) -> Markup:
 
 def _row(run: TaggingRun) -> tuple[str, ...]:
     return (
-        run.victim, run.attack, run.validity, run.goal, run.entities, run.data, str(run.success), text_of(run.kept),
-        f"{run.skipped:,}", f"{run.errors:,}", *map(text_of, (run.clean, run.attacked, run.lost)),
+        run.victim, run.attack, run.validity, *map(text_of, (run.clean, run.attacked, run.lost)), str(run.success),
+        text_of(run.kept), run.goal, run.entities, run.data, f"{run.skipped:,}", f"{run.errors:,}",
         number(run.changed_words, ",.2f"), number(run.asked),
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ _MATRIX = (
     "stronger the shade. Below each, the count and the 95% interval. Where a judge of meaning was asked, only texts "
     "that keep their meaning and label count, and the last line has the raw figure: the accuracy if every flip counted."
 )
-_NO_MATRIX = "These runs are on translations, which are neither right nor wrong; their table is below."
+_NO_MATRIX = "These attacks are not on classifiers, whose answers are right or wrong; their figures are below."
 
 
 def whole(rate: Rate) -> str:
@@ -142,7 +142,7 @@ def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
 
 
 def _choose_labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
-    """Return the runs whose answers are right or wrong, that is all but attacks on translation and on taggers."""
+    """Return the runs whose answers are right or wrong, that is those of attacks on classifiers."""
     return [entry for entry in found if is_classification(entry.run)]
 
 
