@@ -134,8 +134,15 @@ def _describe_words(name: str, language: Language) -> str:
     )
 
 
-def describe_foreign(examples: Iterable[Example]) -> str:
-    """Return how many texts are not English, with their languages; empty if there are few."""
+def describe_foreign(examples: Iterable[Example], setting: str = AUTO) -> str:
+    """Return how many texts are not English, with their languages; empty if there are few.
+
+    A user who names English alone, or other languages alone, is believed.
+    """
+    given = parse_languages(setting)
+    if given and (ENGLISH in given) == (len(given) == 1):
+        named = ", ".join(LANGUAGES[code].name for code in given)
+        return "" if ENGLISH in given else f"the texts are in {named}"
     found = find_languages(AUTO, examples)
     total, others = sum(found.values()), {code: many for code, many in found.items() if code != ENGLISH}
     if sum(others.values()) < max(1, _SHARE * total):

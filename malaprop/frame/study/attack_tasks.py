@@ -128,7 +128,7 @@ class Conditions:
         from malaprop.assets.measures import why_no_judge
         from malaprop.frame.runs.cautions import describe_foreign
 
-        foreign = describe_foreign(texts)
+        foreign = describe_foreign(texts, self.language)
         off = f"{foreign}: the guards and the judge of meaning read English, so they are off" if foreign else ""
         return {
             "foreign": bool(foreign),

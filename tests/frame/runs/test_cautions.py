@@ -11,7 +11,13 @@ from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs
 from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.errors import AssetError
-from malaprop.frame.runs.cautions import describe_cut, describe_languages, describe_long_words, find_languages
+from malaprop.frame.runs.cautions import (
+    describe_cut,
+    describe_foreign,
+    describe_languages,
+    describe_long_words,
+    find_languages,
+)
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 
@@ -29,6 +35,16 @@ def test_the_languages_of_the_texts_and_what_is_missing_in_them_are_said(monkeyp
     line = [*describe_languages(PWWS, {"ru": 5})][-1]
     assert line.startswith("pwws has no synonyms for Russian: it also puts words into their other forms")
     assert len([*describe_languages(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), {"ru": 5})]) == 1
+
+
+def test_who_names_the_language_of_the_texts_is_believed():
+    """The judge of meaning reads English: it took short German texts for English though the user had said German."""
+    german, english = (toy.examples([text] * 3) for text in ("Der Film ist nicht gut", "film great"))
+    assert describe_foreign(german) == "3 of 3 texts do not look English (German)"
+    assert describe_foreign(german, "en") == ""
+    assert describe_foreign(english) == ""
+    assert describe_foreign(english, "de") == "the texts are in German"
+    assert describe_foreign(german, "en,de") == describe_foreign(german)
 
 
 def test_texts_that_a_model_does_not_read_to_their_end_are_counted():
