@@ -140,7 +140,7 @@ def describe_foreign(examples: Iterable[Example], setting: str = AUTO) -> str:
     A user who names English alone, or other languages alone, is believed.
     """
     given = parse_languages(setting)
-    if given and (ENGLISH in given) == (len(given) == 1):
+    if given == (ENGLISH,) or (given and ENGLISH not in given):
         named = ", ".join(LANGUAGES[code].name for code in given)
         return "" if ENGLISH in given else f"the texts are in {named}"
     found = find_languages(AUTO, examples)
