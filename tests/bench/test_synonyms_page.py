@@ -40,3 +40,14 @@ def test_the_page_says_what_was_measured():
     assert f"{RECORD['pairs_from_floor']:,} pairs" in PAGE
     assert f"| {RECORD['bytes'] / 1e6:.1f} |" in PAGE
     assert f"| {(ROOT / 'malaprop/assets/words/polarity.npz').stat().st_size / 1e6:.1f} |" in PAGE
+
+
+def test_the_page_of_attacks_says_what_was_read():
+    told = json.loads((ROOT / "docs/measured/valid-words.json").read_text(encoding="utf-8"))
+    mr, news, page = told["mr"], told["ag_news"], (ROOT / "docs/attacks.md").read_text(encoding="utf-8")
+    assert f"{mr['broken']} of {mr['right']} of MR ({mr['broken_neighbours']} with" in page
+    assert f"{mr['broken_paper']} as published) and {news['broken']} of {news['right']} of AG News" in page
+    assert f"Of {mr['read'] + news['read']} words" in page
+    assert (
+        f"{mr['kept']} of {mr['read']} kept the meaning in MR and {news['kept']} of {news['read']} in AG News" in page
+    )
