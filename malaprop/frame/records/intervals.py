@@ -13,13 +13,13 @@ from malaprop.core.codec import Real
 from malaprop.frame.records.summary import Z95, Rate
 
 VERDICTS = {
-    "holds": "the figures say so, and the intervals leave no doubt",
-    "leans": "the figures point that way, and the intervals leave a doubt",
-    "does not show": "the figures do not point that way, and the intervals leave a doubt",
-    "fails": "the figures say the opposite, and the intervals leave no doubt",
-    "by construction": "true by the way that it is made here; it could not have come out otherwise",
-    "figure": "a figure beside the paper's; there is nothing to hold or to fail",
-    "not done": "no record of it is there, for the reason given",
+    "holds": "our figures agree with the claim, and the 95% intervals exclude the opposite",
+    "leans": "our figures agree with the claim, but the intervals do not exclude the opposite",
+    "inconclusive": "our figures do not agree with the claim, but the intervals do not exclude it",
+    "fails": "our figures contradict the claim, and the intervals exclude it",
+    "by construction": "our code makes it true; it could not have come out otherwise",
+    "figure": "we show our figure beside the paper's; the claim has no order to hold or to fail",
+    "not done": "we have no record of it, for the reason given",
 }
 
 
@@ -81,12 +81,12 @@ class Interval(Protocol):
 def sign(value: float, low: float, high: float) -> str:
     """Return the verdict on the claim that a figure is above 0."""
     if isnan(value):
-        return "does not show"
+        return "inconclusive"
     if low > 0:
         return "holds"
     if value > 0:
         return "leans"
-    return "fails" if high < 0 else "does not show"
+    return "fails" if high < 0 else "inconclusive"
 
 
 def above(one: Rate | Interval, two: Rate | Interval) -> str:
@@ -138,12 +138,12 @@ def falling(figures: Sequence[Rate | Interval]) -> str:
 
 def points(true: bool, *, opposite: bool = False) -> str:
     """Return the verdict on a claim about figures without intervals: `true` says whether their order supports it."""
-    return "leans" if true else "fails" if opposite else "does not show"
+    return "leans" if true else "fails" if opposite else "inconclusive"
 
 
 def worst(verdicts: Iterable[str]) -> str:
-    """Return the worst verdict of a claim's parts; "does not show" if there are none."""
-    return max(verdicts, key=_ORDER.index, default="does not show")
+    """Return the worst verdict of a claim's parts; "inconclusive" if there are none."""
+    return max(verdicts, key=_ORDER.index, default="inconclusive")
 
 
 def short(figure: Rate | Interval | None, *, percent: bool = False) -> str:

@@ -13,6 +13,7 @@ from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import grid, lines_of, markdown
 
 FILE = "claims.json"
+_RENAMED = {"does not show": "inconclusive"}  # verdicts of earlier records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class ClaimRow:
     why: str = ""  # of a claim that does not hold: what the records show of the reason
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "verdict", _RENAMED.get(self.verdict, self.verdict))
         if self.verdict not in VERDICTS:
             raise ValueError(f"no verdict is called {self.verdict!r}")
 

@@ -15,10 +15,10 @@ from malaprop.frame.records.summary import Rate
     [
         ((0.2, 0.1, 0.3), "holds"),
         ((0.2, -0.1, 0.5), "leans"),
-        ((-0.2, -0.5, 0.1), "does not show"),
-        ((0.0, -0.1, 0.1), "does not show"),
+        ((-0.2, -0.5, 0.1), "inconclusive"),
+        ((0.0, -0.1, 0.1), "inconclusive"),
         ((-0.2, -0.3, -0.1), "fails"),
-        ((float("nan"), 0.0, 1.0), "does not show"),
+        ((float("nan"), 0.0, 1.0), "inconclusive"),
     ],
 )
 def test_a_sign_is_read_from_its_interval(figures, expected):
@@ -29,7 +29,7 @@ def test_a_mean_has_the_interval_of_its_numbers():
     found = average([1.0, 2.0, 3.0])
     assert (found.value, found.low, found.high) == pytest.approx((2.0, 0.868, 3.132), abs=1e-3)
     assert above(average([5.0]), found) == "leans", "of one number nothing is sure"
-    assert above(average([]), found) == "does not show"
+    assert above(average([]), found) == "inconclusive"
 
 
 def test_a_difference_is_told_in_points():
@@ -42,8 +42,8 @@ def test_two_rates_are_compared_by_the_interval_of_their_difference():
     assert above(Rate(48, 80), Rate(56, 70)) == "fails"
     assert above(Rate(9, 10), Rate(3, 10)) == "holds"  # 0.1705 to 0.8090
     assert above(Rate(6, 10), Rate(5, 10)) == "leans"
-    assert above(Rate(5, 10), Rate(6, 10)) == "does not show"
-    assert above(Rate(0, 0), Rate(5, 10)) == "does not show"
+    assert above(Rate(5, 10), Rate(6, 10)) == "inconclusive"
+    assert above(Rate(0, 0), Rate(5, 10)) == "inconclusive"
 
 
 def test_estimates_and_rates_go_together():
@@ -57,19 +57,19 @@ def test_turned_round_a_comparison_says_the_opposite(a, more_a, b, more_b):
     opposite = {
         "holds": {"fails"},
         "fails": {"holds"},
-        "leans": {"does not show"},
-        "does not show": {"leans", "does not show"},
+        "leans": {"inconclusive"},
+        "inconclusive": {"leans", "inconclusive"},
     }
     assert above(two, one) in opposite[above(one, two)]
 
 
 def test_of_several_parts_the_worst_counts():
     assert worst(["holds", "leans", "holds"]) == "leans"
-    assert worst(["holds", "fails", "does not show"]) == "fails"
-    assert worst([]) == "does not show"
+    assert worst(["holds", "fails", "inconclusive"]) == "fails"
+    assert worst([]) == "inconclusive"
     assert falling([Rate(90, 100), Rate(50, 100), Rate(10, 100)]) == "holds"
     assert falling([Rate(90, 100), Rate(10, 100), Rate(50, 100)]) == "fails"
-    assert (points(True), points(False)) == ("leans", "does not show")
+    assert (points(True), points(False)) == ("leans", "inconclusive")
 
 
 def test_figures_are_written_with_counts_or_intervals():

@@ -38,7 +38,7 @@ def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
         found = study.gather(tmp_path)
         assert write_table(PAGE, found) == PAGE.read_text(encoding="utf-8")
         assert {row.verdict for row in found.rows} - {"not done"}
-        assert all(row.why for row in found.rows if row.verdict in ("does not show", "fails"))
+        assert all(row.why for row in found.rows if row.verdict in ("inconclusive", "fails"))
 
 
 @pytest.mark.parametrize("size", SIZES)

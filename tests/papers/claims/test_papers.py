@@ -57,7 +57,7 @@ def one_word(
 
 
 @pytest.mark.parametrize(
-    ("lstm", "other", "verdict"), [(90, 50, "holds"), (60, 58, "leans"), (58, 60, "does not show"), (50, 95, "fails")]
+    ("lstm", "other", "verdict"), [(90, 50, "holds"), (60, 58, "leans"), (58, 60, "inconclusive"), (50, 95, "fails")]
 )
 def test_one_word_by_model(tmp_path, lstm, other, verdict):
     counts = {"BiLSTM-Attention": {"gs-gr": lstm, "gs-ec": lstm}, "Transformer-3": {"gs-gr": other, "gs-ec": other}}
@@ -258,7 +258,7 @@ def test_natural_images(tmp_path):
     assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "holds", "holds"]
     images(tmp_path, 1.2, 20)
     images(tmp_path, 1.2, 20, "regime")
-    assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "does not show", "fails"]
+    assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "inconclusive", "fails"]
     images(tmp_path, 0.5, 20, "regime")
     assert row(tmp_path, "N2").verdict == "fails"
     assert "WGAN" not in row(tmp_path, "N2").ours
@@ -291,7 +291,7 @@ def test_natural_sentences(tmp_path):
     replace(made, tried=close).write(tmp_path / "sentences" / "compare" / "plain")
     assert row(tmp_path, "N5").verdict == "fails", "c is more accurate than a beyond the interval"
     replace(made, tried=close, pairs=tuple(pairs[:1])).write(tmp_path / "sentences" / "compare" / "plain")
-    assert row(tmp_path, "N5").verdict == "does not show", "which of a and b is less accurate is not known"
+    assert row(tmp_path, "N5").verdict == "inconclusive", "which of a and b is less accurate is not known"
     assert "b is right more often than a by +1.0 points" in row(tmp_path, "N5").why
     barren = tuple(replace(one, distance=NOTHING) if one.victim == "c" else one for one in rows)
     replace(made, tried=barren).write(tmp_path / "sentences" / "compare" / "plain")
@@ -404,7 +404,7 @@ def test_the_searches_are_compared_by_flips_alone(tmp_path):
     assert row(tmp_path, "H2").verdict == "fails"
     replace(record, varied=()).write(tmp_path / "hotflip")
     found = row(tmp_path, "H2")
-    assert found.verdict == "does not show"
+    assert found.verdict == "inconclusive"
     assert "greedy not run, key* 30.0% (30/100" in found.ours
 
 
@@ -447,7 +447,7 @@ def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
     assert "glove and 0.9 5.0% (5/100" in row(tmp_path, "H5").why
 
 
-@pytest.mark.parametrize(("bert", "verdict"), [(0.8, "holds"), (0.5, "does not show"), (0.2, "fails")])
+@pytest.mark.parametrize(("bert", "verdict"), [(0.8, "holds"), (0.5, "inconclusive"), (0.2, "fails")])
 def test_importance_is_read_text_by_text(tmp_path, bert, verdict):
     many = range(20)
     spread = {"LSTM-W-GloVe-1": 0.5, "CNN-W-GloVe-1": 0.5, "BERT": bert}

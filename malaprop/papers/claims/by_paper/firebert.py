@@ -141,11 +141,11 @@ def _read_twin(root: Path) -> Reading:
     ours = "; ".join((f"of {pairs.data} a twin is right on {short(twin)}", *beside))
     why = "The half is MNLI's, .501, and judged by MNLI; the paper's IMDB has .827."
     if not twin.total:
-        return Reading(ours=ours, verdict="does not show", why=why)
+        return Reading(ours=ours, verdict="inconclusive", why=why)
     near = 0.35 <= twin.value <= 0.65
     if near:
         return Reading(ours=ours, verdict="holds" if low >= 0.35 and high <= 0.65 else "leans", why=why)
-    return Reading(ours=ours, verdict="does not show" if low <= 0.65 and high >= 0.35 else "fails", why=why)
+    return Reading(ours=ours, verdict="inconclusive" if low <= 0.65 and high >= 0.35 else "fails", why=why)
 
 
 def _read_neighbourhoods(root: Path) -> Reading:

@@ -70,7 +70,7 @@ def _read_order(root: Path) -> Reading:
         f"{gap_text(every['beam'].success, beam)}. "
         f"{_explain_varied(root, record, _explain_variants, _NO_VARIANTS, step=_EDITS)}"
     )
-    verdict = falling(rates) if greedy else worst((falling(rates), "does not show"))
+    verdict = falling(rates) if greedy else worst((falling(rates), "inconclusive"))
     return Reading(ours=f"flips alone: {flips}; all operations: {both}{words}", verdict=verdict, why=why)
 
 
@@ -152,7 +152,7 @@ def _count_deletions(change: HotFlipChange) -> Rate:
 _RANKS = {
     "holds": "By exact losses deletions lead, so derivatives rank them too low.",
     "leans": "By exact losses deletions lead, within the interval.",
-    "does not show": "By exact losses insertions lead, within the interval.",
+    "inconclusive": "By exact losses insertions lead, within the interval.",
     "fails": "By exact losses insertions lead, too: derivatives are not the reason.",
 }
 
@@ -227,7 +227,7 @@ def _read_words(root: Path) -> Reading:
     """Claim H5: flips of words within the constraints succeed on at most one text in twenty."""
     found = _count_broken(root / "hotflip-word")
     low, high = found.interval
-    rare = sign(_RARE - found.value, _RARE - high, _RARE - low) if found.total else "does not show"
+    rare = sign(_RARE - found.value, _RARE - high, _RARE - low) if found.total else "inconclusive"
     return Reading(ours=f"{short(found)}, by our vectors", verdict=rare, why=_explain_words(root))
 
 

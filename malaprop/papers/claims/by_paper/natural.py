@@ -127,7 +127,7 @@ def _judge_pairs(pairs: Sequence[VictimPair], accuracy: Mapping[str, Rate]) -> t
     for pair in pairs:
         order = above(accuracy[pair.two], accuracy[pair.one])
         larger = above(pair.larger, HALF) if order == "holds" else above(HALF, pair.larger)
-        verdicts.append(larger if order in ("holds", "fails") else "does not show")
+        verdicts.append(larger if order in ("holds", "fails") else "inconclusive")
         figures.append(f"{pair.two} needs the larger change than {pair.one} in {short(pair.larger)}")
     return figures, verdicts
 

@@ -222,11 +222,11 @@ def _factors_reader(folder: str) -> Callable[[Path, str], Reading]:
         figures = " > ".join(f"{name} {short(found[name])}" for name in record.order if name in found)
         share = record.order_share
         if share is None:
-            return Reading(ours=figures or "no factor can be told", verdict="does not show")
+            return Reading(ours=figures or "no factor can be told", verdict="inconclusive")
         ours = f"{figures}; the paper's order in {100 * share:.1f}% of resamples of the models"
         if record.order[: len(_FACTORS)] == _FACTORS:
             return Reading(ours=ours, verdict="holds" if share >= 0.95 else "leans")
-        return Reading(ours=ours, verdict="fails" if share <= 0.05 else "does not show", why=explain_factors(record))
+        return Reading(ours=ours, verdict="fails" if share <= 0.05 else "inconclusive", why=explain_factors(record))
 
     return read
 
