@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from math import exp, isfinite
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,6 +78,7 @@ class TransformersReader:
     model: Any
     tokenizer: Any
     name: str
+    inputs: tuple[str, ...]  # the names of what the model reads
     fingerprint: str = ""
     device: str = "cpu"
     most: int = 512  # sub-words that it reads
@@ -98,7 +100,7 @@ class TransformersReader:
         for number, offsets in enumerate(windows["offset_mapping"]):
             inputs = {
                 name: torch.tensor([windows[name][number]], device=self.device)
-                for name in self.tokenizer.model_input_names
+                for name in self.inputs
                 if name in windows
             }
             with torch.inference_mode():
@@ -149,6 +151,7 @@ def load_transformers(folder: Path, *, device: str = "cpu") -> TransformersReade
     if config.model_type in ("roberta", "camembert", "xlm-roberta"):
         most = min(most, int(config.max_position_embeddings) - 2)  # two positions are taken
     return TransformersReader(
+        inputs=tuple(name for name in tokenizer.model_input_names if name in signature(model.forward).parameters),
         model=model.eval().to(device), tokenizer=tokenizer, name=folder.name, fingerprint=fingerprint(folder),
         device=device, most=most,
     )  # fmt: skip

@@ -64,8 +64,8 @@ def write(path: Path) -> Path:
     return path
 
 
-def tiny_model(folder: Path, most: int = 32) -> Path:
-    """A question-answering model of BERT's shape with random weights, which reads `most` sub-words."""
+def tiny_model(folder: Path, kind: str = "Bert", most: int = 32) -> Path:
+    """A question-answering model of a shape (Bert, DistilBert) with random weights, which reads `most` sub-words."""
     import torch
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -82,8 +82,8 @@ def tiny_model(folder: Path, most: int = 32) -> Path:
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=most, **names)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
-    config = transformers.BertConfig(vocab_size=len(pieces), max_position_embeddings=most, **shape)
-    model = transformers.BertForQuestionAnswering(config)
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(pieces), max_position_embeddings=most, **shape)
+    model = getattr(transformers, f"{kind}ForQuestionAnswering")(config)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

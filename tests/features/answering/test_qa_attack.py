@@ -112,8 +112,9 @@ def test_spans_and_texts_are_answers_too():
     assert runs[0].clean.value == 100
 
 
-def test_a_folder_of_transformers_is_read_in_windows(tmp_path):
-    folder = tiny_model(tmp_path / "model")
+@pytest.mark.parametrize("kind", ["Bert", "DistilBert"])
+def test_a_folder_of_transformers_is_read_in_windows(kind, tmp_path):
+    folder = tiny_model(tmp_path / "model", kind)
     reader = load(str(folder))
     (context, ((question, _), *_)) = next(iter(CONTEXTS.items()))
     ((best, share), *others), _ = reader.ask([(question, context), (question, "Gospic")])
