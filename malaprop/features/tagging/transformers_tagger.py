@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class TransformersTagger:
     tokenizer: Any
     name: str
     tags: tuple[str, ...]
+    inputs: frozenset[str]  # the names of what the model reads
     fingerprint: str = ""
     device: str = "cpu"
     most: int = 512  # sub-words that it reads
@@ -47,7 +49,7 @@ class TransformersTagger:
             raise VictimError(
                 f"a sentence has {read.input_ids.shape[1]} sub-words, {self.name} reads {self.most}; split it"
             )
-        inputs = {name: value.to(self.device) for name, value in read.items()}
+        inputs = {name: value.to(self.device) for name, value in read.items() if name in self.inputs}
         with torch.inference_mode():
             shares = self.model(**inputs).logits.float().softmax(-1).cpu().numpy()
         return [self._of_tokens(shares[row], read.word_ids(row), len(tokens)) for row, tokens in enumerate(sentences)]
@@ -84,6 +86,9 @@ def load_transformers(folder: Path, *, device: str = "cpu") -> TransformersTagge
             tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **spaced, **options)
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
         raise VictimError(f"{folder} cannot be loaded as a token-classification model: {plain(error)[:200]}") from None
+    if not any("TokenClassification" in name for name in config.architectures or ()):
+        named = ", ".join(config.architectures or ()) or "nothing"
+        raise VictimError(f"{folder} is no token-classification model: its config.json says {named}")
     if not tokenizer.is_fast:
         raise VictimError(f"{folder} has no fast tokenizer (tokenizer.json), which tells sub-words' tokens apart")
     names = tuple(str(config.id2label[i]) for i in range(config.num_labels))
@@ -91,5 +96,5 @@ def load_transformers(folder: Path, *, device: str = "cpu") -> TransformersTagge
     model = model.eval().to(device)
     return TransformersTagger(
         model=model, tokenizer=tokenizer, name=folder.name, tags=names, device=device, most=most,
-        fingerprint=fingerprint(folder),
+        fingerprint=fingerprint(folder), inputs=frozenset(signature(model.forward).parameters),
     )  # fmt: skip
