@@ -142,7 +142,7 @@ def test_a_command_accounts_for_every_example_and_shows_no_key(
     data, out = tmp_path / "films.csv", tmp_path / "out"
     data.write_text("text,label\n" + "".join(f'"{text}",{WORDS[at % 2]}\n' for at, text in enumerate(FILMS)))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    words = f"attack typos --victim openai:{MODEL}@{url}/flaky/v1#pause=0.01:retries=6 --n all --cache none --json"
+    words = f"attack keyboard --victim openai:{MODEL}@{url}/flaky/v1#pause=0.01:retries=6 --n all --cache none --json"
     monkeypatch.setattr(sys, "argv", ["malaprop", *words.split(), "--data", str(data), "--out", str(out)])
     with suppress(SystemExit):
         main()
