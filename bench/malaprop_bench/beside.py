@@ -28,7 +28,7 @@ FEATURES = (
         "English; Chinese, French, Spanish in part",
         "English, Chinese",
     ),
-    ("sentence paraphrases", "no", "back-translation, in no recipe", "GAN, SCPN"),
+    ("sentence paraphrases", "translation, language models, syntax", "back-translation, in no recipe", "GAN, SCPN"),
 )  # fmt: skip
 SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/figures.md has all cells
 
