@@ -121,7 +121,10 @@ class FromBest:
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:  # noqa: ARG002 - has words of its own
         best = trial.inherited
         text = start.text if best is None else best.text
-        words = yield from trial.reread(text).space()
+        seen = trial.reread(text)
+        slots = (yield from seen.space(later=True)).slots
+        slots = slots[text.words[slots] > 0]  # an empty one has no gap of its own: a word there would touch the next
+        words = Space(slots, (yield from seen.options(slots)))
         if not any(map(len, words.words)):
             return trial.held or start
         yield from self.of.steps(trial, start if best is None else best, words)
