@@ -13,7 +13,7 @@ from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
 from malaprop.core.ask import MASKED_LM, NEXT_WORD, PARSER, TRANSLATOR, WRITER
 from malaprop.core.budget import BudgetClient
 from malaprop.core.capability import Capability
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.judgement import JUDGE
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
@@ -78,6 +78,14 @@ def _judging(device: str) -> Service:
     return FunctionService(lambda asked: _judge(device).kept(asked), size=lambda one: len(one.changed))
 
 
+def _open_for_all(opener: Any, name: str, device: str) -> Any:
+    """Open a model that every example asks: where it cannot be opened, none can be attacked and the run ends."""
+    try:
+        return opener(name, device=device)
+    except VictimError as error:
+        raise SettingError(str(error)) from None
+
+
 @cache
 def _translator(name: str, device: str) -> Any:
     from malaprop.frame.rooms import added, load
@@ -86,7 +94,7 @@ def _translator(name: str, device: str) -> Any:
     if (found := open_command(name)) is not None:
         return found
     for place in added("translators").values():
-        return load(place)(name, device=device)
+        return _open_for_all(load(place), name, device)
     raise SettingError(f"no translator is called {name!r}; expected fast:en-pt or command:PROGRAM ARGUMENTS")
 
 
@@ -100,7 +108,7 @@ def _translating(name: str, device: str) -> Service:
 def _writer(name: str, device: str) -> Any:
     from malaprop.models.llm.write import open_writer
 
-    return open_writer(name, device=device)
+    return _open_for_all(open_writer, name, device)
 
 
 @cache
