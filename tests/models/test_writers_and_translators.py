@@ -140,3 +140,14 @@ def test_answers_are_charged_to_the_budget_of_the_run(monkeypatch):
     client.close()
     assert budget.spent.queries == 3
     assert (budget.spent.tokens_in, budget.spent.tokens_out) == (30, 15)
+
+
+def test_a_model_that_cannot_be_opened_ends_the_run(tmp_path):
+    """Every example would meet it; a failure in one answer is that example's alone."""
+    from malaprop.frame.runs.services import Services
+
+    services = Services()
+    for name in (f"writer:causal:{tmp_path}", f"translator:{tmp_path / 'no-model'}"):
+        service = services.get(name)
+        with pytest.raises(SettingError):
+            service.finish(service.begin([["a"]]))
