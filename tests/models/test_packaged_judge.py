@@ -194,4 +194,19 @@ def test_the_page_says_what_was_measured():
     shares = ("accuracy", "share_sure", "accuracy_where_sure", "always_changed")
     assert all(f"{read[name]:.1%}" in page for name in shares)
     assert f"rank correlation is {rated['spearman']:.2f} ({rated['interval'][0]:.2f} to" in page
-    assert f"{found['cpu_ms_a_pair_batch_64']} ms of one CPU core" in page
+    cost, fluent = found["cost"], found["human_with_fluency"]
+    assert f"{cost['own_ms']:.0f} ms of one CPU core a pair, in batches of {cost['batch']}" in page
+    assert f"takes {cost['library_ms']:.0f} ms in the same run: {cost['ratio']} times as long ({cost['pairs']}" in page
+    assert f"samples of {' and '.join(map(str, cost['compared']))} pairs of the kinds above no verdict differs" in page
+    low, high = min(found["smollm2"]["successes"]), max(found["smollm2"]["successes"])
+    assert f"gave all of seven successes of `textfooler` {low:.2f} to {high:.2f}" in page
+    assert cost["verdicts_that_differ"] == 0
+    assert cost["ratio"] == pytest.approx(cost["library_ms"] / cost["own_ms"], abs=0.01)
+    low, high = fluent["interval"]
+    assert f"reaches {fluent['spearman']:.2f} ({low:.2f} to {high:.2f}); log-probability" in page
+    assert f"alone reaches {fluent['log_probability_alone']:.2f}" in page
+    valid = found["valid_against_paper"]
+    for way in ("valid", "paper"):
+        assert " and ".join(map(str, valid[f"{way}_cpu_seconds"])) + " s" in page
+    assert f"it found {valid['valid_successes']} successes, `paper` {valid['paper_successes']}" in page
+    assert f"leave {valid['valid_model_calls']:.0f} of {valid['paper_model_calls']:.0f} model calls" in page
