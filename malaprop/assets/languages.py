@@ -86,12 +86,19 @@ class Language:
         """Return the other forms of the word's base form, sorted; none where the language's forms are not known."""
         from malaprop.assets.omw import open_thesaurus
 
+        if self.elides and word[:2].lower() in _BEFORE_SINGULARS:
+            return ()  # les amis has no elision
         return self._behind_elision(word, open_thesaurus(self.code).forms)
 
     @property
     def has_keyboard(self) -> bool:
         """Whether it is known which keys are next to each other."""
         return bool(self.rows) or self.code == CHINESE
+
+    @property
+    def has_look_alikes(self) -> bool:
+        """Whether letters of its script look like others."""
+        return self.code not in _NO_LOOK_ALIKES
 
     def replacements(self, word: str, *, wide: bool = False) -> tuple[str, ...]:
         """Return the word's synonyms, sorted; its other forms too if `wide`, or with no large source of synonyms.
@@ -139,6 +146,7 @@ class Language:
         return chinese.splits() if self.code == CHINESE else {}
 
 
+_BEFORE_SINGULARS = frozenset({"l'", "l’"})  # noqa: RUF001 - the article
 _NO_WORDS = frozenset({"http", "https", "www", "rt"})
 _ELIDED = re.compile(r"([^\W\d_]{1,6}['’])([^\W\d_].*)")  # noqa: RUF001
 _VOWELS = frozenset("aeiouhyàâæéèêëìîïòôœùûü")
@@ -169,6 +177,7 @@ _KEYBOARDS: dict[str, tuple[str, ...]] = {
     "tr": ("`1234567890*-", "qwertyuıopğü", "asdfghjklşi", "zxcvbnmöç."),  # noqa: RUF001
     "uk": ("`1234567890-=", "йцукенгшщзхї", "фівапролджє", "ячсмитьбю."),
 }
+_NO_LOOK_ALIKES = frozenset({"ko", "ta", "bn", "gu"})
 _UNKNOWN_KEYS = ("zh", "ja", "ko", "th", "hi", "ta", "ur", "bn", "gu")  # in a script for which there is no layout here
 _NAMES = {
     "en": "English", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",

@@ -92,6 +92,8 @@ def test_look_alikes_in_both_directions():
     table = open_language("ru").homoglyphs()
     assert "a" in table["а"]
     assert {"ü"}.isdisjoint(table["ü"])
+    assert open_language("he").homoglyphs()["ד"] == ("ר",)
+    assert open_language("ja").homoglyphs()["カ"] == ("力",)
     assert open_language("en").homoglyphs() == lexicon.homoglyphs()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from malaprop.assets.alike import has_tables
 from malaprop.assets.languages import AUTO, CHINESE, ENGLISH, LANGUAGES, Language, open_language, parse_languages
 from malaprop.assets.languages import find_languages as count_languages
-from malaprop.attacks.candidates.chars import CharEdits
+from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs
 from malaprop.attacks.candidates.lookup import CloseSynonyms, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
 from malaprop.attacks.search.rewrites import Rewrites
@@ -109,6 +109,9 @@ def describe_languages(attack: Attack, languages: Mapping[str, int]) -> Iterator
     bare = [other.name for other in others if not other.has_keyboard]
     if bare and any(isinstance(one, CharEdits) and one.kinds == ("keyboard",) for one in candidates):
         yield f"{attack.name} knows no keyboard of {' and '.join(bare)}, so it changes nothing there; try homoglyph"
+    plain = [other.name for other in others if not other.has_look_alikes]
+    if plain and any(isinstance(one, Homoglyphs) for one in candidates):
+        yield f"{attack.name} knows no look-alikes of {' and '.join(plain)}, so it changes little there"
     tables = any(isinstance(one.search, Rewrites) for one in stages)
     if bare := [other.name for other in others if tables and not has_tables(other.code)]:
         yield f"{attack.name} knows no names, places and contractions of {' and '.join(bare)}: digits alone change"

@@ -66,6 +66,8 @@ def test_attacks_on_chinese_and_on_keys_say_where_they_change_nothing():
     assert lines("parts", "en") == ["it changes Chinese characters alone, and no text looks Chinese"]
     assert lines("keyboard", "hi")[0].startswith("it knows no keyboard of Hindi")
     assert lines("keyboard", "en") == []
+    korean = [*describe_languages(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), {"ko": 5})]
+    assert korean[-1] == "h knows no look-alikes of Korean, so it changes little there"
 
 
 def test_a_list_of_words_that_cannot_be_had_is_said_and_characters_are_words(monkeypatch):
