@@ -270,8 +270,8 @@ def study(
             pass is a success; strict: likewise, both ways, fluent and of known words; paper: the recipe as
             published.
         judge: Another judge of meaning than the packaged one: a language model,
-            openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2, which --max-queries and the like
-            count too.
+            openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2; limits such as --max-queries count
+            its answers too.
         judge_reference: Other models of the task, as --victim takes them, separated by commas: where they
             see a text lose its label, the judge of meaning gives it a lower number.
         quality: paper: as the recipe has it; strict: replacements keep grammar and meaning better, and

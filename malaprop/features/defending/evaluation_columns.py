@@ -191,6 +191,7 @@ def look(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -
     victim = open_defence(test, name, context, inputs)
     for attack in test.suite:
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+    test.conditions.open_judge(context, victim, ())
     seen, inside = find_correct_texts(victim, inputs["data"]), None
     passes = count_passes(victim)
     if find_noise(test, name) is not None:

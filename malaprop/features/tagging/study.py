@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.frame.study.attack_tasks import Conditions, validity_option
+from malaprop.frame.study.attack_tasks import Conditions, judge_option, validity_option
 from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.settings import opt
 from malaprop.frame.study.shared_tasks import slug
@@ -61,7 +61,7 @@ class TagAttack:
         None, "Classes of the tagger in the data's terms: PERSON=PER,GPE=LOC,..., others become O; or conll."
     )
     validity: str = validity_option()
-    judge: str = opt("", "Another judge of meaning than the packaged one, as malaprop judge takes it.")
+    judge: str = judge_option()
     language: str = opt("auto", "The language of the sentences, such as de, or several; auto: as each seems to be.")
     budget: int | None = opt(None, min=1)
     n: int = opt(100, min=0, words={"all": 0})

@@ -38,6 +38,15 @@ def validity_option(default: str = "paper") -> Any:
     )
 
 
+def judge_option() -> Any:
+    """Return the option that names another judge of meaning."""
+    return opt(
+        "",
+        "Another judge of meaning than the packaged one: a language model, openai:MODEL@http://host/v1, causal:FOLDER "
+        "or causal:smollm2; limits such as --max-queries count its answers too.",
+    )
+
+
 def check_judge(validity: str, judge: str = "") -> None:
     """Fetch the judge of meaning where it is needed; raise if it cannot be had."""
     from malaprop.assets.measures import why_no_judge
@@ -66,11 +75,7 @@ class Conditions:
         repeat=True,
     )
     validity: str = validity_option()
-    judge: str = opt(
-        "",
-        "Another judge of meaning than the packaged one: a language model, openai:MODEL@http://host/v1, causal:FOLDER "
-        "or causal:smollm2, which --max-queries and the like count too.",
-    )
+    judge: str = judge_option()
     judge_reference: tuple[str, ...] = opt(
         (),
         "Other models of the task, as --victim takes them, separated by commas: where they see a text lose its label, "
