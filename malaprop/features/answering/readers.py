@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from math import exp, isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
 from malaprop.core.errors import VictimError, plain
-from malaprop.models.folder import fingerprint, quietly
+from malaprop.models.folder import fingerprint, open_task_model
 
 Pair = tuple[str, str]  # a question and a context
 Spans = list[tuple[str, float]]  # answers and their shares, the answer that is given first
@@ -78,7 +77,7 @@ class TransformersReader:
     model: Any
     tokenizer: Any
     name: str
-    inputs: tuple[str, ...]  # the names of what the model reads
+    inputs: frozenset[str]  # the names of what the model reads
     fingerprint: str = ""
     device: str = "cpu"
     most: int = 512  # sub-words that it reads
@@ -100,8 +99,8 @@ class TransformersReader:
         for number, offsets in enumerate(windows["offset_mapping"]):
             inputs = {
                 name: torch.tensor([windows[name][number]], device=self.device)
-                for name in self.inputs
-                if name in windows
+                for name in self.tokenizer.model_input_names
+                if name in self.inputs and name in windows
             }
             with torch.inference_mode():
                 out = self.model(**inputs)
@@ -127,33 +126,10 @@ def _combine(inside: Sequence[int], starts: Sequence[float], ends: Sequence[floa
 
 def load_transformers(folder: Path, *, device: str = "cpu") -> TransformersReader:
     """Load a model from a local folder, without running code that comes with it."""
-    try:
-        import torch
-        from transformers import AutoConfig, AutoModelForQuestionAnswering, AutoTokenizer
-    except ImportError:
-        raise VictimError(f"{folder} needs the transformers library; install malaprop[hf]") from None
-    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    try:
-        with quietly():
-            config = AutoConfig.from_pretrained(folder, **options)
-            model = AutoModelForQuestionAnswering.from_pretrained(
-                folder, use_safetensors=True, dtype=torch.float32, **options
-            )
-            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **options)
-    except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
-        raise VictimError(f"{folder} cannot be loaded as a question-answering model: {plain(error)[:200]}") from None
-    if not any("QuestionAnswering" in name for name in config.architectures or ()):
-        named = ", ".join(config.architectures or ()) or "nothing"
-        raise VictimError(f"{folder} is no question-answering model: its config.json says {named}")
-    if not tokenizer.is_fast:
-        raise VictimError(f"{folder} has no fast tokenizer (tokenizer.json), which tells where an answer stands")
-    most = min(int(getattr(config, "max_position_embeddings", 0) or 512), int(min(tokenizer.model_max_length, 10**6)))
-    if config.model_type in ("roberta", "camembert", "xlm-roberta"):
-        most = min(most, int(config.max_position_embeddings) - 2)  # two positions are taken
+    opened = open_task_model(folder, "question answering", device=device)
     return TransformersReader(
-        inputs=tuple(name for name in tokenizer.model_input_names if name in signature(model.forward).parameters),
-        model=model.eval().to(device), tokenizer=tokenizer, name=folder.name, fingerprint=fingerprint(folder),
-        device=device, most=most,
+        model=opened.model, tokenizer=opened.tokenizer, name=folder.name, inputs=opened.inputs,
+        fingerprint=fingerprint(folder), device=device, most=opened.most,
     )  # fmt: skip
 
 

@@ -115,14 +115,7 @@ class AnswerAttack:
 
     def find_reader(self, name: str, inputs: Inputs) -> Inputs:
         """Return the languages of the contexts, what the attack lacks in them, and whether the judge can read them."""
-        from malaprop.frame.runs.cautions import describe_languages, find_languages
-
-        chosen = self.choose(inputs)
-        plain = tuple(replace(one, fields={"context": one.fields["context"]}) for one in chosen)
-        texts = replace(chosen, examples=plain, fields=("context",))
-        languages, reader = find_languages(self.language, texts), self.conditions.find_reader(texts)
-        lines = (*describe_languages(self.make(name), languages), reader["off"])
-        return {**reader, "languages": tuple(languages), "notes": tuple(filter(None, lines))}
+        return self.conditions.look_at(self.make(name), self.choose(inputs), "context")
 
     def search(self, name: str, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Attack the questions; yield the run's description and the outcomes, with the answers before and after."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -138,14 +138,8 @@ class TagAttack:
     def find_reader(self, name: str, inputs: Inputs) -> Inputs:
         """Return the languages of the sentences, what the attack lacks in them, and whether the judge can read them."""
         from malaprop.features.tagging.presets import make
-        from malaprop.frame.runs.cautions import describe_languages, find_languages
 
-        chosen = self.choose(inputs)
-        plain = tuple(replace(one, fields={"tokens": one.fields["tokens"]}) for one in chosen)
-        texts = replace(chosen, examples=plain, fields=("tokens",))
-        languages, reader = find_languages(self.language, texts), self.conditions.find_reader(texts)
-        lines = describe_languages(make(name, self.settings, self.budget), languages)
-        return {**reader, "languages": tuple(languages), "notes": tuple(filter(None, (*lines, reader["off"])))}
+        return self.conditions.look_at(make(name, self.settings, self.budget), self.choose(inputs), "tokens")
 
     def search(self, name: str, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Attack the sentences and yield the content of a run folder; raise if every sentence ended in an error."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from malaprop.core.errors import VictimError, plain
+from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
-from malaprop.models.folder import fingerprint, quietly
+from malaprop.models.folder import fingerprint, open_task_model
 
 _BATCH = 64  # sentences of one forward pass, sorted by length
 _ROUNDING = 1e-4  # between batches; a success is confirmed by the sentence alone
@@ -70,31 +69,9 @@ class TransformersTagger:
 
 def load_transformers(folder: Path, *, device: str = "cpu") -> TransformersTagger:
     """Load a model from a local folder, without running code that comes with it."""
-    try:
-        import torch
-        from transformers import AutoConfig, AutoModelForTokenClassification, AutoTokenizer
-    except ImportError:
-        raise VictimError(f"{folder} needs the transformers library; install malaprop[hf]") from None
-    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    try:
-        with quietly():
-            config = AutoConfig.from_pretrained(folder, **options)
-            model = AutoModelForTokenClassification.from_pretrained(
-                folder, use_safetensors=True, dtype=torch.float32, **options
-            )
-            spaced = {"add_prefix_space": True} if config.model_type in ("roberta", "gpt2", "longformer") else {}
-            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **spaced, **options)
-    except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
-        raise VictimError(f"{folder} cannot be loaded as a token-classification model: {plain(error)[:200]}") from None
-    if not any("TokenClassification" in name for name in config.architectures or ()):
-        named = ", ".join(config.architectures or ()) or "nothing"
-        raise VictimError(f"{folder} is no token-classification model: its config.json says {named}")
-    if not tokenizer.is_fast:
-        raise VictimError(f"{folder} has no fast tokenizer (tokenizer.json), which tells sub-words' tokens apart")
-    names = tuple(str(config.id2label[i]) for i in range(config.num_labels))
-    most = min(int(getattr(config, "max_position_embeddings", 0) or 512), int(min(tokenizer.model_max_length, 10**6)))
-    model = model.eval().to(device)
+    opened = open_task_model(folder, "token classification", device=device, words=True)
+    names = tuple(str(opened.config.id2label[i]) for i in range(opened.config.num_labels))
     return TransformersTagger(
-        model=model, tokenizer=tokenizer, name=folder.name, tags=names, device=device, most=most,
-        fingerprint=fingerprint(folder), inputs=frozenset(signature(model.forward).parameters),
+        model=opened.model, tokenizer=opened.tokenizer, name=folder.name, tags=names, device=device, most=opened.most,
+        fingerprint=fingerprint(folder), inputs=opened.inputs,
     )  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from malaprop.core.budget import Limits
     from malaprop.core.example import Example
     from malaprop.core.victim import Victim, VictimDescription
-    from malaprop.data.base import Examples
+    from malaprop.data.base import Dataset, Examples
     from malaprop.frame.records.paired_texts import CleanAnswer
     from malaprop.frame.records.summary import Summary
     from malaprop.frame.runs.shared_change import SharedChange
@@ -140,6 +140,16 @@ class Conditions:
             "rated": not foreign and not why_no_judge(self.judge),
             "off": "" if self.validity == "paper" else off,
         }
+
+    def look_at(self, attack: Attack, data: Dataset, field: str) -> Inputs:
+        """Return the languages of one field of the data, warnings on them, and whether the judge can read them."""
+        from malaprop.frame.runs.cautions import describe_languages, find_languages
+
+        plain = tuple(replace(one, fields={field: one.fields[field]}) for one in data)
+        texts = replace(data, examples=plain, fields=(field,))
+        languages, reader = find_languages(self.language, texts), self.find_reader(texts)
+        lines = (*describe_languages(attack, languages), reader["off"])
+        return {**reader, "languages": tuple(languages), "notes": tuple(filter(None, lines))}
 
     def keep_meaning(self, attack: Attack, reader: Inputs) -> Attack:
         """Return the attack at the validity; texts that the judge cannot read are attacked as the paper has it."""

@@ -61,8 +61,8 @@ def test_what_cannot_be_read_is_said(tmp_path):
         tagger.scores([["Anna"] * 20])
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/config.json").write_text("{}")
-    with pytest.raises(VictimError, match="cannot be loaded as a token-classification model"):
+    with pytest.raises(VictimError, match="cannot be loaded as a model of token classification"):
         load_transformers(tmp_path / "broken")
     other = folder(tmp_path / "classifier", "Bert", "SequenceClassification")
-    with pytest.raises(VictimError, match="is no token-classification model"):
+    with pytest.raises(VictimError, match="is no model of token classification"):
         load_transformers(other)
