@@ -52,7 +52,7 @@ def report(
 
       malaprop report runs/hardened --against runs/plain --out both.html
 
-      malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md
+      malaprop report docs/measured/defences --out board.html --leaderboard docs/appendix/leaderboard.md
     """
     from malaprop.frame.report.comparison import compare_runs
     from malaprop.frame.report.page import gather, write_page

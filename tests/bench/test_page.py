@@ -75,6 +75,11 @@ def test_what_the_first_page_says_of_defences_is_in_their_table():
     lines = defended.table_lines(page.read(DOCS / "measured/defences"))
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     at = rows[0].index("MiniLM, AG News")
+    guide = " ".join((DOCS / "leaderboard.md").read_text(encoding="utf-8").split())
+    assert f"classifies {rows[-1][at]} of the texts correctly" in guide
+    assert f"and {rows[3][at]} without a defence" in guide
+    others = [float(cell.rstrip("%")) for name, cell in zip(rows[0][1:], rows[-1][1:], strict=True) if "AG" not in name]
+    assert f"neither MiniLM nor MPNet keeps more than {max(others)}%" in guide
     told = f"MiniLM is right on {rows[3][at]} of AG News, and on {rows[-1][at]} with the best defence measured"
     assert told in " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
 
@@ -105,6 +110,7 @@ def test_lines_are_added(tmp_path):
     [
         ("performance.md", 1),
         ("appendix/performance.md", 10),
+        ("leaderboard.md", 1),
         ("victims.md", 1),
         ("figures.md", 5),
         ("zoo.md", 1),

@@ -10,8 +10,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_what_the_page_says_of_restored_spelling():
-    text = (DOCS / "defences.md").read_text(encoding="utf-8")
-    assert page.filled(text, DOCS) == (text, 1)
+    text = (DOCS / "appendix/defences.md").read_text(encoding="utf-8")
+    assert page.filled(text, DOCS / "appendix") == (text, 1)
     for held in page.read(DOCS / "measured/spelling.jsonl"):
         none, spell = held["rows"]
         clean = {name: found["hits"] / found["total"] for name, found in held["whole_test"].items()}
@@ -26,3 +26,13 @@ def test_what_the_page_says_of_restored_spelling():
             assert guarded["transferred"]["hits"] >= 0.6 * held["texts"], attack
             assert guarded["active"]["accuracy"]["hits"] > 2 * plain["accuracy"]["hits"], attack
             assert guarded["active"]["accuracy"]["hits"] >= 0.4 * held["texts"], attack  # the attack knows the defence
+        guide = " ".join((DOCS / "defences.md").read_text(encoding="utf-8").split())
+        alone, known = (
+            [100 * one["accuracy"]["hits"] / held["texts"] for one in some]
+            for some in (
+                [plain for plain, _ in left.values()],
+                [guarded["active"] for _, guarded in left.values()],
+            )
+        )
+        assert f"keeps {min(known):.1f}% to {max(known):.1f}% of MR right" in guide
+        assert f"alone keeps {min(alone):.1f}% to {max(alone):.1f}%" in guide

@@ -1,4 +1,4 @@
-"""The leaderboard of defences: what is left of each under the worst attack, by data and model, from records alone."""
+"""The leaderboard of defences: robust accuracy under the strongest attack, by data and model, from the records."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ GOALS: Mapping[tuple[str, str], tuple[float, float]] = {
     ("MR", "MiniLM"): (0.82, 0.65),
     ("AG News", "MiniLM"): (0.91, 0.8),
 }
-SHORT = "This page says how many texts each defence still gets right under the worst of several attacks."
+SHORT = "Robust accuracy of each measured defence, under the strongest of several attacks."
 MADE = (
-    "Each record is the `defences.json` of one [`malaprop study defences`](defences.md). This command makes the page "
-    "from the records: `malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md`. "
-    "The same tables are in `board.html`."
+    "Each record is the `defences.json` of one [`malaprop study defences`](../defences.md). This command makes the "
+    "page from the records: `malaprop report docs/measured/defences --out board.html --leaderboard "
+    "docs/appendix/leaderboard.md`. The same tables are in `board.html`."
 )
 LEAD = (
-    "*Right under the worst attack* is the share of texts that are right under every attack of the test: the plain "
-    "one, the one that knows the defence, and the one transferred from the undefended model. The *gain* is the "
-    "difference to the undefended model of the same test, on the same texts. *Certified* is the share that is proved "
-    "right whatever one word is changed to, with `safer` however many words are changed for synonyms; the proof takes "
-    "far more copies of a text than vote under attack. A detector (`detect`) or a model trained to `reject` may refuse "
-    "a text: that counts as wrong for an original and as right for an adversarial text. *Time* and *passes* of the "
-    "model are of one answer, time over the undefended model's. Rates have 95% intervals."
+    "*Right under the worst attack* is the share of texts that the model classifies correctly under every attack: the "
+    "plain attack, an adaptive attack that knows the defence, and the attack transferred from the undefended model. "
+    "The *gain* is the difference to the undefended model on the same texts. *Certified* is the share with a proof: "
+    "no change of one word changes the answer, or with `safer` no number of changes to synonyms. The proof uses far "
+    "more noisy copies of a text than the votes under attack. A detector (`detect`) or a model trained to `reject` "
+    "may reject a text: that is an error for an original, and correct for an adversarial text. *Time* and *passes* "
+    "are those of one answer; time is relative to the undefended model. Rates have 95% intervals."
 )
 ONE = (
-    "The tables of one dataset are of one protocol: the same attacks, number of texts and part of the data. A table "
-    "with several undefended models numbers them, and each gain names its own."
+    "All tables of a dataset follow one protocol: the same attacks, number of texts and part of the data. Where a "
+    "table has several undefended models, they are numbered, and each gain names the one that it refers to."
 )
 VALID = "Attacks that keep the meaning"
 KEPT = (
-    "Guards keep the meaning of each word, and only a text that the [judge of meaning](judge.md) lets pass counts as a "
-    "success (`--validity valid`, the default)."
+    "Guards keep the meaning of each word, and only a text that the [judge of meaning](../judge.md) lets pass counts "
+    "as a success (`--validity valid`, the default)."
 )
 PAPER = "Appendix: attacks as published"
 RAW = (
-    "These attacks may take any word that their papers allow. Most of their texts say something else than the "
-    "original, so a model that follows the new meaning counts as broken, and no defence can prevent that."
+    "These attacks may use any word that their papers allow. Most of the texts that they make differ from the "
+    "original in meaning. A model that follows the new meaning counts as broken, and no defence can prevent that."
 )
 APPENDIX = "Appendix: other protocols"
-APART = "These tests had other attacks, or other texts or fewer of them. Do not compare their rows with those above."
+APART = "These tests used other attacks or other texts. Do not compare their rows with those above."
 _Base = tuple[str, int, tuple[Rate, Rate] | None]
 
 

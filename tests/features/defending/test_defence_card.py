@@ -208,7 +208,7 @@ def test_the_page_of_the_documentation_is_what_the_records_say():
     docs = Path(__file__).parents[3] / "docs"
     records = [found.record for found in find([docs / "measured" / "defences"])]
     assert records
-    page = (docs / "leaderboard.md").read_text(encoding="utf-8")
+    page = (docs / "appendix/leaderboard.md").read_text(encoding="utf-8")
     assert page == write_markdown(records), "write it again: malaprop report --leaderboard"
 
 

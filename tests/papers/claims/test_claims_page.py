@@ -67,7 +67,7 @@ def test_what_the_page_of_defences_says_of_mnli_is_what_was_kept():
     assert record is not None
     made = {row.name: f"{row.premade.value:.1%}" for row in record.rows}
     told = f"FACT is right on {made['fact']} of the made samples and a twin on {made['twin']}: F1 and F3"
-    assert told in (ROOT / "docs/defences.md").read_text(encoding="utf-8")
+    assert told in (ROOT / "docs/appendix/defences.md").read_text(encoding="utf-8")
 
 
 def test_what_the_page_says_of_the_wgan_is_in_its_records():
