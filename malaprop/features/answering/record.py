@@ -139,10 +139,10 @@ def headline(studies: Sequence[AnsweringRecord]) -> Markup | None:
 
 def terminal(study: AnsweringRecord) -> str:
     """Return a table with a row for each run."""
-    names = ("attack", "success", "skipped", "errors", "F1 clean", "attacked", "lost", "asked")
+    names = ("attack", "success", "errors", "F1 clean", "attacked", "lost", "asked")
     rows = [
         (
-            run.attack, f"{run.success.hits}/{run.success.total}", f"{run.skipped}", f"{run.errors}",
+            run.attack, f"{run.success.hits}/{run.success.total}", f"{run.errors}",
             *(number(None if one is None else one.value, ".1f") for one in (run.clean, run.attacked)),
             text_of(run.lost), number(run.asked),
         )

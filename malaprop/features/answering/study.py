@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -153,9 +153,7 @@ class AnswerAttack:
         return gather([root], self.examples)
 
     def view(self, record: AnsweringRecord) -> View:
-        from malaprop.core.settings import plain
-
-        rows = [{**plain(run), "success": run.success.to_dict()} for run in record.runs]
+        rows = [{**asdict(run), "success": run.success.to_dict()} for run in record.runs]
         return View(rows=rows, summary={"command": self.command, "runs": rows})
 
 

@@ -175,10 +175,10 @@ def headline(studies: Sequence[TaggingRecord]) -> Markup | None:
 
 def terminal(study: TaggingRecord) -> str:
     """Return a table with a row for each run, and one with a row for each class."""
-    names = ("attack", "success", "kept", "skipped", "errors", "F1 clean", "attacked", "lost", "asked")
+    names = ("attack", "success", "kept", "errors", "F1 clean", "attacked", "lost", "asked")
     rows = [
         (
-            run.attack, _brief(run.success), _brief(run.kept), f"{run.skipped}", f"{run.errors}",
+            run.attack, _brief(run.success), _brief(run.kept), f"{run.errors}",
             *(number(None if one is None else one.value, ".1f") for one in (run.clean, run.attacked)),
             text_of(run.lost),
             number(run.asked),

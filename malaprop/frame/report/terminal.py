@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from malaprop.frame.records import Outcome, Rate, Run
+from malaprop.frame.records.run import is_classification
 from malaprop.frame.report.run_entries import (
     RunEntry,
     by_victim,
@@ -96,11 +97,12 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
 
 
 def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Console | None = None) -> None:
-    """Print a table for each victim to the console, by default to standard output."""
+    """Print a table for each classifier that was attacked to the console, by default to standard output."""
     from rich.console import Console as RichConsole
 
     out = console or RichConsole()
-    for victim, group in by_victim(entries(runs)).items():
+    labelled = [(run, found) for run, found in runs if is_classification(run)]
+    for victim, group in by_victim(entries(labelled)).items():
         table = summary_table(victim, group)
         names = [out.measure(cell) for cell in table.columns[0].cells]  # names may wrap in any case
         spared = max(name.maximum for name in names) - max(name.minimum for name in names)

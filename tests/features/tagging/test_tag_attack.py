@@ -205,6 +205,17 @@ def type_in(monkeypatch, capsys):
     return run
 
 
+def test_its_report_in_the_terminal_is_not_that_of_a_classifier(monkeypatch, capsys):
+    attack("run")
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["malaprop", "report", "run"])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    out = capsys.readouterr().out
+    assert "Tagging by own_tagger:scores" in out
+    assert "accuracy" not in out
+
+
 def test_the_command_and_its_json(type_in):
     out = type_in("--victim", "own_tagger:tag", "--data", "names.conll", "--attack", "deepwordbug,typos",
                   "--n", "all", "--out", "run", "--json")  # fmt: skip
