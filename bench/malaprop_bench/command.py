@@ -44,8 +44,7 @@ class BenchCommand:
     )
     attack: tuple[str, ...] | None = opt(
         None,
-        f"Recipes that a peer has: pwws, bae, clare; all for every one. With --throughput: one; {RECIPE} if not given. "
-        f"{SEVERAL}",
+        f"Recipes of peers: pwws, bae, clare, or all. With --throughput: one; {RECIPE} if not given. {SEVERAL}",
         old=("recipes", "recipe"),
         repeat=True,
     )
@@ -87,7 +86,7 @@ class BenchCommand:
     )
     train_seconds: float = opt(20.0, "With --throughput: training of a fresh shape.", min=0, rare=True)
     predicted: bool = opt(False, "With --throughput: take the victim's own answers for the labels.", rare=True)
-    scorers: bool = opt(False, "No peer: what each incremental scorer saves over whole forward passes.")
+    scorers: bool = opt(False, "Only what each incremental scorer saves. Over whole forward passes; no peer runs.")
     fill: Path | None = opt(
         None,
         "No run: fill the tables of a Markdown page, or of all in a folder, from the JSON they name.",

@@ -29,7 +29,7 @@ _SPARED = ("parameters", "date")  # columns left out on narrower terminals; --js
 
 
 def list_(
-    kind: Annotated[str, typer.Argument(help=", ".join(KINDS))],
+    kind: Annotated[str, typer.Argument(help=f"What to list, such as recipes. One of {', '.join(KINDS)}.")],
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -157,7 +157,7 @@ def _is_figure(column: str, rows: list[dict[str, Any]]) -> bool:
 
 
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="Assets, or 'all': see malaprop list assets.")],
+    names: Annotated[list[str], typer.Argument(help="Assets, or all. See malaprop list assets.")],
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:

@@ -23,19 +23,21 @@ def report(
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(help="A new folder for the adversarial texts, which the datasets library loads, with a card."),
+        typer.Option(help="A new folder for the adversarial texts. With a card; the datasets library loads it."),
     ] = None,
     card: Annotated[
-        Path | None, typer.Option(help="A file for a section of a model's card, in Markdown; - prints it.")
+        Path | None, typer.Option(help="A file for a section of a model card. In Markdown; - prints it.")
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
-            help="A folder of runs to compare with, as before hardening: which texts newly hold, and which newly break."
+            help="An earlier folder to compare with. As before hardening: the report says which texts newly hold, and "
+            "which newly break."
         ),
     ] = None,
     leaderboard: Annotated[
-        Path | None, typer.Option(help="A Markdown page for the leaderboard of the defence tests in the folders.")
+        Path | None,
+        typer.Option(help="A Markdown page that ranks defences. Those of the defence tests in the folders."),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

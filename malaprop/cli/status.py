@@ -12,9 +12,9 @@ from malaprop.frame.command.settings_command import perform
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A study.toml, written by hand or by an earlier study.")],
+    file: Annotated[Path, typer.Argument(help="A study.toml. Written by hand or by an earlier study.")],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="Settings that take the place of the file's, as name=value.")
+        list[str] | None, typer.Argument(help="Settings in place of the file's. As name=value.")
     ] = None,
 ) -> None:
     """Run the study that a TOML file describes.
@@ -35,7 +35,7 @@ def run(
 
 
 def status(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that commands wrote, or folders above them.")],
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders above them.")],
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:

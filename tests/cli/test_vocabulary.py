@@ -6,6 +6,7 @@ import json
 import sys
 from collections import defaultdict
 from dataclasses import is_dataclass
+from itertools import pairwise
 
 import pytest
 import typer
@@ -112,6 +113,9 @@ def test_help_has_titled_sections_and_help_all_shows_every_option(type_in, name)
     assert code == 0
     code, whole, _ = type_in(*name.split(), "--help-all")
     assert code == 0
+    options = common[common.index(":\n  --") :]
+    long = [a for a, b in pairwise(options.splitlines()) if b.startswith(" " * 10) and len(a) > 40]
+    assert long == [], "the first sentence of an option's help fits one line"
     titles = [line[:-1] for line in whole.splitlines() if line.endswith(":") and not line.startswith(" ")]
     known = [title for title in titles if title in SECTIONS]
     assert known == [title for title in SECTIONS if title in known]

@@ -44,23 +44,27 @@ class AnswerAttack:
     command: ClassVar[str] = "qa attack"
 
     victim: str = opt(
-        help="A folder of a transformers question-answering model, or module:function (a list of (question, context) "
-        "to an answer, its start and end, or a mapping from answers to scores, for each).",
+        help=
+            "The reader: a folder or a function. A folder of a transformers question-answering model, or "
+            "module:function (a list of (question, context) to an answer, its start and end, or a mapping from "
+            "answers to scores, for each).",
         repeat=True,
     )  # fmt: skip
-    data: str = opt(help="SQuAD's JSON, or JSONL: question, context, answers.")
+    data: str = opt(help="SQuAD's JSON, or JSONL. With question, context, answers.")
     attacks: tuple[str, ...] = opt(
-        ("addsent",), "addsent, addany, or recipes, which change words outside the true answers.",
+        ("addsent",), "addsent, addany, or recipes. Recipes change words outside the true answers.",
         name="attack", free=True, repeat=True,
     )  # fmt: skip
     settings: Mapping[str, Any] = opt({}, name="set")
-    below: float = opt(0.5, "An answer is lost where its F1, from 0 to 1, falls below this.")
+    below: float = opt(0.5, "An answer is lost if its F1 is below this. From 0 to 1.")
     validity: str = validity_option()
-    language: str = opt("auto", "The language of the contexts, such as de, or several; auto: as each seems to be.")
+    language: str = opt(
+        "auto", "The language of the contexts, such as de. Or several, separated by commas; auto detects it for each."
+    )
     budget: int | None = opt(None, min=1)
     n: int = opt(100, min=0, words={"all": 0})
     seed: int = opt(0, min=0)
-    examples: int = opt(5, "How many successes of each run are shown in the report.", min=0, free=True)
+    examples: int = opt(5, "How many successes the report shows. Of each run.", min=0, free=True)
     width: int = width_option()
     where: RunOptions = RunOptions()
     saving: OutputOptions = OutputOptions()

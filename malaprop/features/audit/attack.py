@@ -56,7 +56,7 @@ class AttackRun:
     victim: Any = opt(repeat=True)
     defence: str = opt("none", repeat=True)
     settings: Mapping[str, Any] = opt({}, name="set")
-    words: int | None = opt(None, "Of one-word recipes (gs-gr, list ...): how many words may change.", min=1)
+    words: int | None = opt(None, "How many words one-word recipes change. For gs-gr, list and their kind.", min=1)
     conditions: Conditions = opt(Conditions())
     prompting: Prompting = opt(Prompting())
     texts: Selection = Selection()

@@ -72,29 +72,31 @@ class Check:
 
     command: ClassVar[str] = "check"
 
-    baseline: Path | None = opt(None, "A folder that audit, attack or check wrote, or a check.json.", free=True)
+    baseline: Path | None = opt(
+        None, "The earlier run to compare with. A folder that audit, attack or check wrote, or a check.json.", free=True
+    )
     victim: tuple[Any, ...] | None = opt(None, f"{VICTIM} {SEVERAL}{_AS_BASELINE}", repeat=True)
     data: Any = opt(None, "The texts, as audit takes them." + _AS_BASELINE)
     attacks: tuple[Any, ...] | None = opt(
         None, f"{ATTACKS}{_AS_BASELINE} Without a baseline quick.",
         name="attack", old=("attacks",), repeat=True, grows=True,
     )  # fmt: skip
-    max_drop: float = opt(0.05, "The drop of accuracy that is accepted, such as 0.05.", min=0, free=True)
-    alpha: float = opt(0.01, "Significance level: the chance of a false alarm that you accept.", min=0, free=True)
+    max_drop: float = opt(0.05, "The drop of accuracy that you accept. A share, such as 0.05.", min=0, free=True)
+    alpha: float = opt(0.01, "Significance level. The chance of a false alarm that you accept.", min=0, free=True)
     bars: Mapping[str, Any] = opt(
-        {}, "A minimum, as name=0.3: accuracy, accuracy-under-attack or accuracy-under-every-attack; may be repeated.",
+        {},
+            "A minimum, such as accuracy=0.7. Of accuracy, accuracy-under-attack or accuracy-under-every-attack; may "
+            "be repeated.",
         name="min", free=True,
     )  # fmt: skip
     n: int | None = opt(None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0})
     seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0)
-    budget: int | None = opt(
-        None, "Query budget: the most queries an attack may ask about one example." + _AS_BASELINE, min=1
-    )
+    budget: int | None = opt(None, "Query budget: the most queries for one text." + _AS_BASELINE, min=1)
     keep: tuple[str, ...] | None = opt(None, "What must stay as it is, as audit takes it." + _AS_BASELINE, repeat=True)
     validity: str | None = opt(None, "paper, valid or strict, as audit takes it." + _AS_BASELINE)
     judge: str | None = opt(None, "Another judge of meaning, as audit takes it." + _AS_BASELINE)
     judge_reference: tuple[str, ...] | None = opt(
-        None, "Other models of the task that the judge refers to, as audit takes them." + _AS_BASELINE
+        None, "Other models of the task that the judge asks. As malaprop audit takes them." + _AS_BASELINE
     )
     quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE, rare=True)
     split: str | None = opt(None, "The part of the data." + _AS_BASELINE)

@@ -52,20 +52,28 @@ class Certify:
     victim: Any = opt(repeat=True)
     defence: str = opt(
         "ranmask",
-        "ranmask (any words replaced), randel (words replaced, added or deleted) or safer (synonyms), with settings "
-        "after a colon: ranmask:keep=0.2, randel:delete=0.8, safer:sets=nearest.",
+        "The defence to certify, such as ranmask. ranmask (any words replaced), randel (words replaced, added or "
+        "deleted) or safer (synonyms), with settings after a colon: ranmask:keep=0.2, randel:delete=0.8, "
+        "safer:sets=nearest.",
         repeat=True,
     )
-    samples: int = opt(1000, "How many noisy copies of a text are counted for its certificate.", min=1)
-    select: int = opt(100, "How many further noisy copies choose the label that is certified.", min=1)
-    alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
+    samples: int = opt(1000, "How many noisy copies a certificate counts.", min=1)
+    select: int = opt(
+        100, "How many noisy copies choose the label. Further ones, apart from those that are counted.", min=1
+    )
+    alpha: float = opt(0.05, "Significance level. The largest chance that a certificate is wrong.")
     attack: str = opt(
         "none",
-        "A recipe that attacks the vote too: accuracy under it is an upper bound, certificates give a lower one.",
+        "A recipe that attacks the vote too. Accuracy under it is an upper bound, certificates give a lower one.",
         repeat=True,
     )
-    words: int = opt(5, "The most words that --attack changes in a text.", min=1)
-    tries: int = opt(0, "Changed texts inside the certificates that are voted on, to see whether any is wrong.", min=0)
+    words: int = opt(5, "The most words that --attack changes.", min=1)
+    tries: int = opt(
+        0,
+        "Changed texts to test the certificates with. They lie inside the certificates and are voted on, to see "
+        "whether any is wrong.",
+        min=0,
+    )
     width: int = width_option()
     texts: Selection = Selection()
     where: RunOptions = RunOptions()

@@ -55,17 +55,17 @@ class DetectFit:
     command: ClassVar[str] = "detect fit"
 
     method: str = opt(
-        help="fgws (rare words give way to frequent ones), wdr (what leaving out each word does), rde (density of the "
-        "vector that the classifier reads), rtd (words that a masked language model does not expect), perplexity, near "
-        "(what swaps of words for rarer and for more frequent ones do), cloze (near, and which words fit their places "
-        "worse than their neighbours), or all (boosted trees over several of them); "
-        "settings after a colon, as rtd:hidden=true.",
+        help="The detector, such as fgws or all. fgws (rare words give way to frequent ones), wdr (what leaving out "
+        "each word does), rde (density of the vector that the classifier reads), rtd (words that a masked "
+        "language model does not expect), perplexity, near (what swaps of words for rarer and for more frequent "
+        "ones do), cloze (near, and which words fit their places worse than their neighbours), or all (boosted "
+        "trees over several of them); settings after a colon, as rtd:hidden=true.",
         argument=True,
     )
     victim: Any = opt(repeat=True)
     attack: tuple[str, ...] = opt(
         (),
-        "The adversarial texts that it learns from: recipes, folders of finished runs on this victim, or none. If not "
+        "The adversarial texts that it learns from. Recipes, folders of finished runs on this victim, or none. If not "
         f"given: pwws for wdr, near, cloze and all, which need such texts, and none for the others. {SEVERAL}",
         repeat=True,
     )
@@ -78,12 +78,12 @@ class DetectFit:
         repeat=True,
     )
     false_positives: float | None = opt(
-        None, f"The share of clean texts that may be rejected; fixes the threshold. {_USUAL:g} if not given."
+        None, f"Share of clean texts that may be rejected. It fixes the threshold. {_USUAL:g} if not given."
     )
     least_accuracy: float | None = opt(
         None,
-        "Another way to fix the threshold: the share of original texts that must still be answered correctly and not "
-        "rejected, such as 0.91. The strictest threshold that keeps this share on held-out texts is taken.",
+        "Least accuracy, to fix the threshold. The share of original texts that must still be answered correctly and "
+        "not rejected, such as 0.91. The strictest threshold that keeps this share on held-out texts is taken.",
     )
     keep: bool = opt(True, "Keep a copy in the cache: detect:METHOD(VICTIM) finds it, settings and all.", free=True)
     texts: Selection = Selection(n=800)
@@ -325,10 +325,10 @@ class DetectScore:
 
     folder: Path = opt(help="A folder that malaprop detect fit wrote.", argument=True)
     data: tuple[str, ...] = opt(
-        help="Folders of attack runs, or folders that hold some, and files of clean texts; separated by commas."
+        help="Folders of attack runs, files of clean texts. Also folders that hold runs; separated by commas."
     )
     victim: Any = opt(None, f"{VICTIM} If not given, the one that the detector was fitted for.", repeat=True)
-    n: int = opt(1000, "The most texts that are taken of a file or of a run.", min=1)
+    n: int = opt(1000, "The most texts of a file or a run.", min=1)
     seed: int = opt(0, "Which texts are taken of a file that has more.", min=0)
     spending: BudgetOptions = BudgetOptions()
     where: RunOptions = RunOptions()

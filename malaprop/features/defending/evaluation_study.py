@@ -73,8 +73,9 @@ class DefenceTest:
 
     victim: tuple[str, ...] = opt(("LSTM-W-GloVe-1",), repeat=True)
     defences: tuple[str, ...] = opt(
-        help="What is tested: any method of harden (fact, a2t ...), any defence around a victim (fuse, five, safer, "
-        "ranmask, purify:spell ...), twin, none, one around another as five(fact), with settings as five:noise=2; see "
+        help="The defences to test, such as fact or five. Any method of harden (fact, a2t ...), any defence around a "
+        "victim (fuse, five, safer, ranmask, purify:spell ...), twin, none, one around another as five(fact), with "
+        "settings as five:noise=2; see "
         f"malaprop list defences. {SEVERAL}",
         name="defence",
         old=("defences",),
@@ -85,26 +86,24 @@ class DefenceTest:
         ("textfooler",), f"{ATTACK} {SEVERAL} Certificates and pictures are of the first.",
         name="attack", old=("attacks",), repeat=True,
     )  # fmt: skip
-    hardened: Mapping[str, Any] = opt({}, "A model that is there already, as fact=FOLDER; may be repeated.", free=True)
+    hardened: Mapping[str, Any] = opt(
+        {}, "A hardened model, as fact=FOLDER. One that is there already; may be repeated.", free=True
+    )
     premade: Path | None = opt(
         None,
-        "Pre-generated adversarial examples, a run folder or a file with text,label; if not given, those of this test.",
+        "Pre-generated adversarial examples. A run folder or a file with text,label; if not given, those of this test.",
     )
-    draws: int = opt(
-        4, "Random draws that the attack that knows a defence averages over; 0 leaves that attack out.", min=0
-    )
-    fresh: int = opt(9, "Such an attack succeeds if it fools most of this many fresh draws.", min=1)
+    draws: int = opt(4, "Random draws of the adaptive attack. It averages over them; 0 leaves that attack out.", min=0)
+    fresh: int = opt(9, "Fresh draws that a success must mostly fool. Of the adaptive attack.", min=1)
     surrogate: str | None = opt(
-        None, "With stateful: the model of the attacker's own to search on; the undefended victim if not given."
+        None, "With stateful: the model to search on. The attacker's own; the undefended victim if not given."
     )
-    samples: int = opt(1000, "Noisy copies for a certificate of safer, ranmask or randel; 0 for none.", min=0)
-    alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
-    pictures: int = opt(
-        3, "If a model was hardened: how many texts are shown with their neighbourhoods.", min=0, free=True
-    )
-    layout: str = opt("pca", "With --pictures: noisy vectors are laid out by pca or tsne.", free=True)
+    samples: int = opt(1000, "Noisy copies for a certificate; 0 for none. Of safer, ranmask or randel.", min=0)
+    alpha: float = opt(0.05, "Significance level. The largest chance that a certificate is wrong.")
+    pictures: int = opt(3, "Texts that are shown with their neighbourhoods. If a model was hardened.", min=0, free=True)
+    layout: str = opt("pca", "With --pictures: the layout, pca or tsne. Of noisy vectors.", free=True)
     training: Mapping[str, Any] = opt(
-        {}, "A setting of the training of models that are not there yet, as name=value; may be repeated.", name="set"
+        {}, "A setting of the training, as name=value. For models that are not there yet; may be repeated.", name="set"
     )
     conditions: Conditions = opt(Conditions(validity="valid"))
     texts: Selection = Selection()

@@ -43,17 +43,18 @@ class ExplainCommand:
     text: str | None = opt(None, "The text to explain; of a pair, the hypothesis.", argument=True)
     victim: tuple[str, ...] = opt(help=f"{VICTIM} {SEVERAL} They share one heat map.", repeat=True)
     premise: str | None = opt(None, "Of a pair, the premise.")
-    label: str | None = opt(None, "The label to explain, by name or number; what the victim says if not given.")
-    substitutes: bool = opt(True, "Weigh WordNet synonyms of every word too.")
-    against: str | None = opt(None, "The text with some words replaced: show attention and states before and after.")
-    attack: str | None = opt(None, "A recipe that finds such a text: see malaprop list recipes.", repeat=True)
-    attention: bool = opt(False, "Show the attention of the text itself; a victim without any is refused.")
-    settings: Mapping[str, Any] = opt({}, "A setting of --attack, as name=value; may be repeated.", name="set")
+    label: str | None = opt(None, "The label to explain, by name or number. The victim's answer if not given.")
+    substitutes: bool = opt(True, "Weigh synonyms of each word. From WordNet.")
+    against: str | None = opt(None, "The text with some words replaced. Shows attention and states before and after.")
+    attack: str | None = opt(None, "A recipe that finds such a text. See malaprop list recipes.", repeat=True)
+    attention: bool = opt(False, "Show the attention of the text itself. A victim without any is refused.")
+    settings: Mapping[str, Any] = opt({}, "A setting of --attack, as name=value. May be repeated.", name="set")
     data: str | None = opt(
         None,
-        "In place of a text: data as audit takes it, to compare how far each victim spreads importance over words.",
+        "Texts to summarise, in place of one text. As audit takes them; compares how far each victim spreads "
+        "importance over words.",
     )
-    n: int = opt(100, "With --data: how many of its texts, drawn by the seed.", min=1)
+    n: int = opt(100, "With --data: how many texts. Drawn by the seed.", min=1)
     seed: int = opt(0, min=0)
     device: str = opt("auto")
     precision: str = opt("auto")

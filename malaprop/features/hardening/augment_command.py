@@ -26,17 +26,17 @@ class AugmentCommand:
       malaprop augment --method keyboard:r=0.05 --data mr --no-originals --out typos.csv
     """
 
-    out: Path = opt(help="The file to write: .csv, .tsv or .jsonl, with text,label and the source.")
+    out: Path = opt(help="The file to write: .csv, .tsv or .jsonl. With text, label and the source.")
     method: str = opt(
         "switch",
-        "switch (important words give way to neighbours), keyboard (slips to a neighbouring key), blackbox (characters "
-        "changed at random); settings after a colon, as switch:words=3.",
+        "How texts are changed, such as switch. switch (important words give way to neighbours), keyboard (slips to a "
+        "neighbouring key), blackbox (characters changed at random); settings after a colon, as switch:words=3.",
     )
     copies: int = opt(4, "How many copies of each text.", min=1)
     victim: Any = opt(
         "LSTM-W-GloVe-1", f"switch: the victim that says which words are important. {VICTIM}", repeat=True
     )
-    originals: bool = opt(True, "Whether the texts themselves are written too.")
+    originals: bool = opt(True, "Write the unchanged texts too.")
     texts: Selection = Selection(n=0)
     device: str = opt("auto")
     json: bool = opt(False)

@@ -59,21 +59,21 @@ _SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?
 class AutoOptions:
     """The options of `harden auto`, which no other method takes."""
 
-    budget: str | None = opt(
-        None, "auto: time for the whole search, such as 30m, 90s or 2h; 30m if not given.", free=True
-    )
+    budget: str | None = opt(None, "auto: time for the search, such as 30m. 30m if not given.", free=True)
     loss: float | None = opt(
-        None, "auto: points of accuracy without attack that may be lost; 2 if not given.", min=0, free=True
+        None, "auto: points of accuracy that may be lost. Without attack; 2 if not given.", min=0, free=True
     )
     attacks: tuple[str, ...] = opt(
-        (), f"auto: attacks that the model must resist; textfooler,pwws if not given. {SEVERAL}",
+        (), f"auto: attacks that the model must resist. textfooler,pwws if not given. {SEVERAL}",
         name="attack", old=("attacks",), repeat=True,
     )  # fmt: skip
     methods: tuple[str, ...] = opt(
-        (), "auto: methods to try, with commas; those that suit the model if not given.", free=True
+        (), "auto: methods to try, with commas. Those that suit the model if not given.", free=True
     )
     n: int | None = opt(
-        None, "auto: validation texts that are attacked, drawn by the seed; if not given 100, or as many as fit.", min=4
+        None,
+        "auto: how many validation texts are attacked. Drawn by the seed; if not given 100, or as many as fit.",
+        min=4,
     )
 
     def refuse(self, method: str) -> None:

@@ -55,12 +55,12 @@ class SelfTraining:
 
     unlabelled: Path | None = opt(
         None,
-        "More texts to train on, without labels, which --teacher gives them: a CSV/TSV/JSONL/Parquet file with a text "
+        "More texts to train on, without labels. --teacher labels them. A CSV/TSV/JSONL/Parquet file with a text "
         "column, or a .txt with a text a line.",
     )
-    teacher: Any = opt(None, "With --unlabelled: the victim that labels the texts, as malaprop audit takes it.")
+    teacher: Any = opt(None, "With --unlabelled: who labels the texts. A victim, as malaprop audit takes it.")
     sure: float | None = opt(
-        None, "With --unlabelled: the probability that the teacher's answer must have; 0.9 if not given."
+        None, "With --unlabelled: least probability. That of the teacher's answer; 0.9 if not given."
     )
 
     @property
@@ -145,27 +145,28 @@ class Harden:
     command: ClassVar[str] = "harden"
 
     method: str = opt(
-        help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
-        "changed at random), fact (other wordings beside each text), a2t and augment (texts that an attack changes), "
-        "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), "
-        "swaps (words swapped where the loss rises), reject (one label more, for texts whose words were swapped), "
-        "flooding, infobert and dsrm, safer, ranmask and randel (the noise of those defences); settings after a colon, "
-        "as freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2. auto tries several and gives the best model.",
+        help="The training method, or auto to try several. hotflip (flips of characters that raise the loss), miyato "
+        "(noise on vectors), blackbox (characters changed at random), fact (other wordings beside each text), a2t "
+        "and augment (texts that an attack changes), freelb and smart (noise on vectors that climbs the loss), "
+        "ascc and dne (mixtures of synonyms), swaps (words swapped where the loss rises), reject (one label more, "
+        "for texts whose words were swapped), flooding, infobert and dsrm, safer, ranmask and randel (the noise "
+        "of those defences); settings after a colon, as freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2. "
+        "auto gives the best model.",
         argument=True,
     )
     model: str = opt(
-        "CharCNN-LSTM", "A model of the zoo (malaprop list models), or the folder of a transformers classifier."
+        "CharCNN-LSTM",
+        "The model: a zoo name or a folder. malaprop list models shows the names; the folder is of a transformers "
+        "classifier.",
     )
     texts: LearningData = LearningData()
-    r: float | None = opt(
-        None, "hotflip, blackbox: share of a text's characters that change; 0.1 and 0.2 if not given."
-    )
-    once: bool | None = opt(None, "hotflip: at most one flip in each word; on if not given.")
+    r: float | None = opt(None, "hotflip, blackbox: share of characters changed. 0.1 and 0.2 if not given.")
+    once: bool | None = opt(None, "hotflip: at most one flip in each word. On if not given.")
     noise: float | None = opt(
-        None, "miyato: length of the noise as a share of each word's own norm; 0.02 if not given."
+        None, "miyato: length of the noise. As a share of each word's own norm; 0.02 if not given."
     )
     virtual: bool = opt(
-        False, "miyato: virtual adversarial training, away from the model's own answer and not from the label."
+        False, "miyato: virtual adversarial training. Away from the model's own answer, not from the label."
     )
     adding: SelfTraining = SelfTraining()
     choosing: AutoOptions = AutoOptions()

@@ -52,18 +52,23 @@ class Tune:
     defence: str = opt(help="fuse, five or fact.", argument=True)
     victim: Any = opt(repeat=True)
     texts: LearningData = LearningData()
-    minutes: float = opt(10.0, "Begin no further trial after this many minutes.", min=0, free=True)
-    trials: int = opt(100, "How many trials at most, those of earlier calls included.", min=1, free=True)
-    n: int = opt(200, "How many validation texts, drawn by the seed.", min=1)
-    attack: Any = opt("textfooler", "The recipe that makes the adversarial texts.", repeat=True)
-    sampler: str = opt("random", "random or tpe, by optuna; plain, random without optuna.")
-    fixed: Mapping[str, Any] = opt({}, "A setting that is not searched, as name=value; may be repeated.", name="fix")
-    test: bool = opt(
-        False, "At the end test the best settings once on the test part; no search goes on after that.", free=True
+    minutes: float = opt(10.0, "Begin no trial after this many minutes.", min=0, free=True)
+    trials: int = opt(100, "How many trials at most. Those of earlier calls count.", min=1, free=True)
+    n: int = opt(200, "How many validation texts. Drawn by the seed.", min=1)
+    attack: Any = opt("textfooler", "The recipe that attacks in each trial.", repeat=True)
+    sampler: str = opt(
+        "random",
+        "How settings are drawn: random, tpe or plain. random and tpe by optuna; plain is random without optuna.",
     )
-    model: str = opt(MODEL, "fact: the model of the zoo that is trained in every trial.")
+    fixed: Mapping[str, Any] = opt({}, "A setting to keep fixed, as name=value. May be repeated.", name="fix")
+    test: bool = opt(
+        False,
+        "At the end, use the test part once. The best settings are tested; no search goes on after that.",
+        free=True,
+    )
+    model: str = opt(MODEL, "fact: the zoo model that each trial trains.")
     training: Mapping[str, Any] = opt(
-        {}, "fact: a setting of the training or the network, as name=value; may be repeated.", name="set"
+        {}, "fact: a setting of the training. Or of the network, as name=value; may be repeated.", name="set"
     )
     labels: tuple[str, ...] = opt(())
     where: RunOptions = RunOptions()

@@ -28,16 +28,17 @@ def export(  # noqa: PLR0913 - users set them by name
     ask: Annotated[
         str | None,
         typer.Option(
-            help="Questions, separated by commas: readability, similarity and more-natural (which of two), label, "
-            "naturalness and meaning (1 to 5). Without it: readability, label, similarity and naturalness, or of one "
-            "recipe label and naturalness; of runs of malaprop natural naturalness, meaning, similarity, more-natural."
+            help="The questions, such as label. readability, similarity and more-natural (which of two), label, "
+            "naturalness and meaning (1 to 5); separated by commas. Without it: readability, label, similarity "
+            "and naturalness, or of one recipe label and naturalness; of runs of malaprop natural naturalness, "
+            "meaning, similarity, more-natural."
         ),
     ] = None,
-    items: Annotated[int, typer.Option(help="Most items of each question, checks aside.", min=1)] = 40,
+    items: Annotated[int, typer.Option(help="Most items of each question. Checks aside.", min=1)] = 40,
     raters: Annotated[int, typer.Option(help="How many people judge each item.", min=1)] = 3,
     per_rater: Annotated[
         int | None,
-        typer.Option(help="Most items for one person, checks aside; more people share the work.", min=1),
+        typer.Option(help="Most items for one person. Checks aside; more people share the work.", min=1),
     ] = None,
     checks: Annotated[int, typer.Option(help="Attention checks of each question.", min=0)] = 2,
     seed: o.Seed = 0,
@@ -45,7 +46,8 @@ def export(  # noqa: PLR0913 - users set them by name
     csv: Annotated[Path | None, typer.Option(help="Also write the tasks as CSV, for a crowd platform.")] = None,
     json_file: Annotated[Path | None, typer.Option(help="Also write the tasks as JSON.")] = None,
     label_studio: Annotated[
-        Path | None, typer.Option(help="Also write the tasks for Label Studio, and its interface beside them (.xml).")
+        Path | None,
+        typer.Option(help="Also write the tasks for Label Studio. Its interface stands beside them (.xml)."),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -100,10 +102,11 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8430,
     expose: Annotated[
-        bool, typer.Option("--expose", help="Let other machines in: on all addresses unless --host names one.")
+        bool, typer.Option("--expose", help="Let other machines in. On all addresses unless --host names one.")
     ] = False,
     url: Annotated[
-        str | None, typer.Option(help="How raters reach it, for the links: https://study.example.org behind a proxy.")
+        str | None,
+        typer.Option(help="The address that raters use, for the links. https://study.example.org behind a proxy."),
     ] = None,
     links: Annotated[Path | None, typer.Option(help="Write the personal links to this CSV file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no links and no token.")] = False,
@@ -131,7 +134,9 @@ def serve(
 @app.command("import", cls=SettingsCommand)
 def import_(
     study: StudyFile,
-    answers: Annotated[Path, typer.Argument(help="CSV or JSON with task, rater and answer, or Label Studio's JSON.")],
+    answers: Annotated[
+        Path, typer.Argument(help="A CSV or JSON file of answers. With task, rater and answer; or Label Studio's JSON.")
+    ],
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -154,10 +159,10 @@ def import_(
 def score(
     study: StudyFile,
     pass_mark: Annotated[
-        float, typer.Option(help="Share of attention checks a rater must get right to count.", min=0, max=1)
+        float, typer.Option(help="Checks a rater must pass. As a share. Raters below it do not count.", min=0, max=1)
     ] = 0.7,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for humans.json, the study's own if not given; the report looks there.")
+        Path | None, typer.Option(help="Folder for humans.json. The study's own if not given; the report looks there.")
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

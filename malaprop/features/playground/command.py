@@ -31,7 +31,7 @@ class ServeCommand:
     budget: int = opt(5_000, min=1)
     host: str = opt("127.0.0.1", "The address to listen on.")
     port: int = opt(8765, "The port to listen on; 0 takes a free one.", min=0)
-    expose: bool = opt(False, "Let other machines in; whoever reaches the address can use the page.")
+    expose: bool = opt(False, "Let other machines in. Whoever reaches the address can use the page.")
     texts: Selection = Selection(n=12)
     device: str = opt("auto")
     json: bool = opt(False)

@@ -54,11 +54,11 @@ class Profile:
 
     victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", old=("model",), repeat=True, grows=True)
     surrogate: Any = opt(
-        None, "Transfer: the victim whose adversarial texts the others are asked; each other victim's if not given."
+        None, "The victim whose adversarial texts are transferred. If not given, each other victim's are."
     )
     attacks: tuple[str, ...] = opt(ATTACKS, f"{ATTACK} {SEVERAL} They are tried in turn.", name="attack", repeat=True)
     validity: str = validity_option("valid")
-    draws: int = opt(1, "How many noisy copies of a text are made for each kind of noise.", min=1)
+    draws: int = opt(1, "How many noisy copies of a text for each noise.", min=1)
     budget: int | None = opt(None, min=1)
     prompting: Prompting = opt(Prompting())
     texts: Selection = Selection(n=200)

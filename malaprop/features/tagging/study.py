@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 VICTIM = (
-    "spacy:NAME (spacy:en_core_web_md comes as an asset), a folder of spaCy or of a transformers token-classification "
-    "model, or module:function (a list of token lists to a list of tags, or of tag scores, for each)."
+    "The tagger, such as spacy:NAME or a folder. spacy:NAME (spacy:en_core_web_md comes as an asset), a folder of "
+    "spaCy or of a transformers token-classification model, or module:function (a list of token lists to a list of "
+    "tags, or of tag scores, for each)."
 )
 
 
@@ -45,28 +46,36 @@ class TagAttack:
     command: ClassVar[str] = "tag attack"
 
     victim: str = opt(help=VICTIM, repeat=True)
-    data: str = opt(help="A CoNLL file (token first, tag last, blank lines between sentences), or JSONL: tokens, tags.")
+    data: str = opt(
+        help="A CoNLL or JSONL file. CoNLL: token first, tag last, blank lines between sentences; JSONL: tokens, tags."
+    )
     attacks: tuple[str, ...] = opt(
         ("pwws",),
-        "Recipes, or SeqAttack's: seqattack:bae, :bert-attack, :clare, :deepwordbug, :morpheus, :textfooler.",
+        "Recipes such as pwws or seqattack:bae. SeqAttack's are seqattack:bae, :bert-attack, :clare, :deepwordbug, "
+        ":morpheus, :textfooler.",
         name="attack", free=True, repeat=True,
     )  # fmt: skip
     settings: Mapping[str, Any] = opt({}, name="set")
-    goal: str = opt("any", "What is to happen to an entity: any of missed, mislabelled, cut; or invented; or any.")
-    share: float = opt(1.0, "The share of the entities that the tagger finds to which it is to happen.")
+    goal: str = opt("any", "What must happen to an entity. Any of missed, mislabelled, cut; or invented; or any.")
+    share: float = opt(1.0, "The share of entities to which it must happen. Of those that the tagger finds.")
     entities: str = opt(
-        "keep", "keep: words of entities stay; same-class: they may become words of other entities of the class."
+        "keep",
+        "keep or same-class. keep: words of entities stay; same-class: they may become words of other entities of "
+        "the class.",
     )
     map: str | None = opt(
-        None, "Classes of the tagger in the data's terms: PERSON=PER,GPE=LOC,..., others become O; or conll."
+        None, "The tagger's classes in the data's terms. PERSON=PER,GPE=LOC,..., others become O; or conll."
     )
     validity: str = validity_option()
     judge: str = judge_option()
-    language: str = opt("auto", "The language of the sentences, such as de, or several; auto: as each seems to be.")
+    language: str = opt(
+        "auto",
+        "The language of the texts, such as de. Or several, separated by commas; auto detects it for each sentence.",
+    )
     budget: int | None = opt(None, min=1)
     n: int = opt(100, min=0, words={"all": 0})
     seed: int = opt(0, min=0)
-    examples: int = opt(5, "How many successes of each run are shown in the report.", min=0, free=True)
+    examples: int = opt(5, "How many successes the report shows. Of each run.", min=0, free=True)
     width: int = width_option()
     where: RunOptions = RunOptions()
     saving: OutputOptions = OutputOptions()

@@ -40,7 +40,9 @@ class Pretrain:
 
     kind: str = opt(help="elmo, roberta, albert or mlm-head.", argument=True)
     data: str = opt(
-        "wikitext", "Datasets as for train, wikitext, or text files (.txt, a text a line); join with commas."
+        "wikitext",
+        "The texts: datasets, wikitext or files. Datasets as for train; text files (.txt) have a text a line; "
+        "join with commas.",
     )
     steps: int | None = opt(None, "End after this many steps.", min=1)
     minutes: float | None = opt(None, "End after this many minutes of training.")

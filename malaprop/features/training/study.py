@@ -47,16 +47,16 @@ class Train:
     command: ClassVar[str] = "train"
 
     spec: str = opt(
-        help="LSTM-W-GloVe-1, CNN-C-Random-2, BERT, all63 ...: see malaprop list models; NAME#2: a second one. "
-        "Of images: wgan, vae, lenet, mlp, forest. Of sentences: arae, text-vae. Of translation: nmt-lstm, "
-        "nmt-transformer.",
+        help="The model, such as BERT or LSTM-W-GloVe-1. See malaprop list models; all63 trains all; NAME#2 is a "
+        "second one from another seed. Of images: wgan, vae, lenet, mlp, forest. Of sentences: arae, text-vae. Of "
+        "translation: nmt-lstm, nmt-transformer.",
         argument=True,
     )
     texts: LearningData = LearningData(data=None)
     beginning: TrainingStart = TrainingStart()
-    seeds: int | None = opt(None, "all63: how many seeds of each one-layer model; 1 if not given.", min=1)
+    seeds: int | None = opt(None, "all63: seeds of each one-layer model. 1 if not given.", min=1)
     only: tuple[str, ...] = opt(
-        (), "all63: train only these models, or NAME#2, a second one; may be repeated.", repeat=True
+        (), "all63: train only these models. NAME#2 is a second one; may be repeated.", repeat=True
     )
     cache: bool | None = opt(
         None, "all63: put models in the cache, where --victim finds them by name; on if there is no --out."

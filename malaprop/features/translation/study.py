@@ -27,22 +27,24 @@ if TYPE_CHECKING:
 GOALS = ("keyword", "bleu", "non-overlap")
 WORDS = 3  # default of the most words of a source to change
 VICTIM = (
-    "A folder written by train nmt-lstm or nmt-transformer, module:function (a list of sources to a list of "
-    "translations), or a sequence-to-sequence model of transformers: its folder or hub:NAME."
+    "The translator: a folder, function or hub name. A folder written by train nmt-lstm or nmt-transformer, "
+    "module:function (a list of sources to a list of translations), or a sequence-to-sequence model of transformers: "
+    "its folder or hub:NAME."
 )
-_PUT = "What takes a word's place: vocabulary, typos, synonyms or inflections."
+_PUT = "vocabulary, typos, synonyms or inflections. What takes a word's place."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The sentence pairs to attack, and the beam width of the victim."""
 
-    data: str = opt("eng-fra", "eng-fra, multi30k (with MALAPROP_DATA), or a file with source,target (or src,tgt).")
+    data: str = opt(
+        "eng-fra", "eng-fra, multi30k, or a file. multi30k needs MALAPROP_DATA; a file has source,target (or src,tgt)."
+    )
     n: int = opt(100, min=0, words={"all": 0})
     split: str = opt(
         "auto",
-        "The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: test, and of a "
-        "file all of it where no victim was trained on that very file.",
+        "train, validation, test, all or auto. Of a file, the parts are as train cuts them.",
     )
     seed: int = opt(0, min=0)
     beam: int = opt(5, "Width of the beam that translates.", min=1)
@@ -123,20 +125,18 @@ class Changes:
 
     words: int | None = opt(
         None,
-        "Most words of a source that are changed: 3 if not given, and with --goal non-overlap as many as 30 characters "
-        "of difference allow.",
+        "Most words of a source that change. 3 if not given, and with --goal non-overlap as many as 30 characters of "
+        "difference allow.",
         min=1,
     )
     sweep: int = opt(
         2000,
-        "How many words of the vocabulary are tried in a place, drawn by the seed; all (or 0) for all.",
+        "How many words are tried in a place. Of the vocabulary, drawn by the seed; all (or 0) for all.",
         min=0,
         words={"all": 0},
     )
     tries: int = opt(32, "How many of them are translated.", min=1)
-    maps: int = opt(
-        2, "How many successes are shown with their attention, where the victim is our own.", min=0, free=True
-    )
+    maps: int = opt(2, "Successes that are shown with attention. Where the victim is our own.", min=0, free=True)
 
     def make(
         self, goal: TranslationGoal, kind: str, put: str, translator: Translator, words: Sequence[str]
@@ -204,15 +204,18 @@ class TranslateAttack:
 
     victim: str = opt(help=VICTIM, repeat=True)
     keyword: tuple[str, ...] = opt(
-        (), "A word that must appear in the translation; repeat it, or separate several by commas.", free=True,
+        (), "A word that must appear in the translation. Repeat it, or separate several by commas.", free=True,
         repeat=True,
     )  # fmt: skip
     goal: str = opt(
         "keyword",
-        "keyword: bring a word into the output; bleu: make BLEU fall; non-overlap: change every word of it (Seq2Sick).",
+        "keyword, bleu or non-overlap. keyword: bring a word into the output; bleu: make BLEU fall; non-overlap: "
+        "change every word of it (Seq2Sick).",
     )
-    drop: float = opt(0.5, "With --goal bleu: how far sentence BLEU must fall, as a share.")
-    free: bool = opt(False, "Also count a replacement that is itself translated to the keyword.")
+    drop: float = opt(0.5, "With --goal bleu: how far it must fall. Sentence BLEU, as a share.")
+    free: bool = opt(
+        False, "Also count replacements that translate to it. Those that are themselves translated to the keyword."
+    )
     replace: str | None = opt(
         None, f"{_PUT} If not given: typos with --goal bleu, synonyms with non-overlap, else vocabulary."
     )
@@ -331,8 +334,9 @@ class TranslateProbe:
 
     victim: str = opt(help=VICTIM, repeat=True)
     probe: str = opt(
-        help="module:function (source and output to true or false, or to a number that is 1 when reached), "
-        "word-appears:WORD, or translation-disappears:WORD[,ITS TRANSLATION]."
+        help="The check of an output: a function or a name. module:function (source and output to true or false, "
+        "or to a number that is 1 when reached), word-appears:WORD, or translation-disappears:WORD[,ITS "
+        "TRANSLATION]."
     )
     replace: str = opt("vocabulary", _PUT)
     changes: Changes = Changes()

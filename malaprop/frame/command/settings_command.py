@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, replace
 from datetime import datetime
@@ -25,6 +26,8 @@ from malaprop.frame.study.vocabulary import SECTIONS, look_up
 
 ALL = "--help-all"
 Row = tuple[str, str]  # the option as it is typed, and what it means
+_SENTENCE_END = re.compile(r"(?<=[^.]\.) ")
+_SHORT = 40  # characters of the meaning and the default together, so that --help shows both
 
 
 def settings_of(command: Any) -> dict[str, Option]:
@@ -91,13 +94,24 @@ def default_of(command: Any, param: Any) -> str:
 
 
 def describe(command: Any, param: Any, ctx: Any) -> Row:
-    """Return an option's row in the help: how it is typed, and what it means."""
+    """Return an option's row in the help: how it is typed, and what it means.
+
+    `--help` shows the first sentence, and a default if it is short; `--help-all` shows everything.
+    """
     names, _ = param.get_help_record(ctx)
     text, default = param.help or "", default_of(command, param)
     if default == "off" and not param.secondary_opts:
         default = ""  # a switch is off unless it is typed
+    if not ctx.meta.get(ALL, False):
+        text = first_sentence(text)
+        default = default if default == "required" or len(text) + len(default) <= _SHORT else ""
     note = default if default == "required" else f"default: {default}" if default else ""
     return names, f"{text}  [{note}]" if note else text
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a help text."""
+    return _SENTENCE_END.split(text, maxsplit=1)[0]
 
 
 def old_names(command: Any) -> Iterator[Row]:

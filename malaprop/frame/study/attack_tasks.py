@@ -32,8 +32,9 @@ def validity_option(default: str = "paper") -> Any:
     """Return the option that says how far attacks must keep the meaning of texts."""
     return opt(
         default,
-        "valid: guards keep the meaning of words, and only a text that the judge of meaning lets pass is a success; "
-        "strict: likewise, both ways, fluent and of known words; paper: the recipe as published.",
+        "How far the meaning is kept: paper, valid, strict. paper: the recipe as published. valid: guards keep the "
+        "meaning of words, and only a text that the judge of meaning passes is a success. strict: likewise, both "
+        "ways, fluent and of known words.",
         choices=("paper", "valid", "strict"),
     )
 
@@ -42,8 +43,8 @@ def judge_option() -> Any:
     """Return the option that names another judge of meaning."""
     return opt(
         "",
-        "Another judge of meaning than the packaged one: a language model, openai:MODEL@http://host/v1, causal:FOLDER "
-        "or causal:smollm2; limits such as --max-queries count its answers too.",
+        "Another judge of meaning: a language model. openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2, in "
+        "place of the packaged judge; limits such as --max-queries count its answers too.",
     )
 
 
@@ -62,8 +63,8 @@ class Conditions:
     budget: int | None = opt(None, min=1)
     goal: Any = opt(
         None,
-        "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN], confident:0.9, or "
-        "moved:0.5 where the victim gives a number.",
+        "What counts as success, such as targeted:LABEL. untargeted, label-only (the victim's confidence is hidden), "
+        "targeted:LABEL[,MARGIN], confident:0.9, or moved:0.5 where the victim gives a number.",
     )
     measure: tuple[str, ...] | None = opt(
         None, "Measures of every success, separated by commas: similarity, perplexity, grammar, agreement, distance."
@@ -78,8 +79,8 @@ class Conditions:
     judge: str = judge_option()
     judge_reference: tuple[str, ...] = opt(
         (),
-        "Other models of the task, as --victim takes them, separated by commas: where they see a text lose its label, "
-        "the judge of meaning gives it a lower number.",
+        "Other models of the task that the judge asks. As --victim takes them, separated by commas. Where they see a "
+        "text lose its label, the judge of meaning gives it a lower number.",
     )
     quality: str | None = opt(
         None,
@@ -88,8 +89,8 @@ class Conditions:
     )
     language: str = opt(
         "auto",
-        "The language of the texts, such as de, or several, separated by commas; auto: as the texts seem to be, each "
-        "of a mixed file by its own.",
+        "The language of the texts, such as de. Or several, separated by commas. auto detects it; in a mixed file, "
+        "for each text.",
     )
     cache: Path | None = opt(
         None,

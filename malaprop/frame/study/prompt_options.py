@@ -45,8 +45,8 @@ class Prompting:
 
     prompt: str | None = opt(
         None,
-        "Of causal: and openai: victims: a file, or the prompt itself, with {text} (or {premise} and {hypothesis}) "
-        "where the text belongs; {labels} stands for the label words.",
+        "The prompt of a language model, or its file. With {text} (or {premise} and {hypothesis}) where the text "
+        "belongs; {labels} stands for the label words. For causal: and openai: victims.",
     )
     shots: int = opt(
         0,

@@ -55,10 +55,10 @@ class LearningData:
 class TrainingStart:
     """The starting weights of a model, and settings of its training."""
 
-    vectors: Path | None = opt(None, "Published word vectors to start from: .bin, .vec, .txt or .npz.")
-    start: str | None = opt(None, "What a transformer starts from: minilm, mpnet, a hub name or a folder.")
+    vectors: Path | None = opt(None, "Word vectors to start from. Published ones: .bin, .vec, .txt or .npz.")
+    start: str | None = opt(None, "What a transformer starts from. minilm, mpnet, a hub name or a folder.")
     settings: Mapping[str, Any] = opt(
-        {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
+        {}, "A setting of the training, as name=value. Or of the network; may be repeated.", name="set"
     )
 
     @property

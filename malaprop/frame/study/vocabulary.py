@@ -14,14 +14,15 @@ VICTIMS, HOW, TEXTS, LIMITS, MACHINE, OUTPUT = SECTIONS = (
 )  # fmt: skip
 
 VICTIM = (
-    "A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of texts to "
-    "scores), an http(s) address, a Hugging Face folder or hub name, an ONNX file or folder, an sklearn pipeline "
-    "(.skops), a language model with a prompt (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), "
-    "ensemble:A+B, or any of these behind a defence: five(BERT)."
+    "The model: a function, folder, name or address. module:attribute (a function: list of "
+    "texts to scores), a folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), an http(s) address, a "
+    "Hugging Face folder or hub name, an ONNX file or folder, an sklearn pipeline (.skops), a language model with a "
+    "prompt (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these behind a "
+    "defence: five(BERT)."
 )
 SEVERAL = "Repeat it, or separate several by commas."
-ATTACK = "pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes."
-ATTACKS = f"Recipes and suites (pwws, textfooler, quick, standard ...): see malaprop list recipes. {SEVERAL}"
+ATTACK = "Recipes such as pwws or textfooler. See malaprop list recipes."
+ATTACKS = f"Recipes and suites, such as pwws or quick. See malaprop list recipes and list suites. {SEVERAL}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,14 @@ def look_up(name: str) -> Term:
 VOCABULARY: Mapping[str, Term] = {
     # what is attacked
     "victim": Term(VICTIMS, VICTIM),
-    "defence": Term(VICTIMS, "A defence around the victim: none, five, fuse:samples=8:seed=fresh ..."),
+    "defence": Term(
+        VICTIMS,
+        "A defence around the victim, such as five. Settings after colons: fuse:samples=8:seed=fresh; none for none. "
+        "See malaprop list defences.",
+    ),
     "labels": Term(
-        VICTIMS, "The victim's labels in its order, as the data calls them, with commas; matched by name if not given."
+        VICTIMS,
+        "The victim's labels in its order. By the names that the data has, with commas; matched by name if not given.",
     ),
     "prompt": Term(VICTIMS),
     "shots": Term(VICTIMS, rare=True),
@@ -54,25 +60,25 @@ VOCABULARY: Mapping[str, Term] = {
     "zoo": Term(VICTIMS, rare=True),
     # how
     "attack": Term(HOW, ATTACK),
-    "set": Term(HOW, "A setting of the recipe, as name=value; may be repeated."),
-    "budget": Term(HOW, "Query budget: the most queries an attack may ask about one example."),
+    "set": Term(HOW, "A setting of the recipe, as name=value. May be repeated."),
+    "budget": Term(HOW, "Query budget: the most queries for one text."),
     "measure": Term(HOW, rare=True),
     "keep": Term(HOW, rare=True),
     # which examples
     "data": Term(
         TEXTS,
-        "mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), "
-        "or hub:NAME.",
+        "A dataset's name, a file, or hub:NAME. mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with "
+        "text,label (or premise,hypothesis,label), or hub:NAME.",
     ),
     "split": Term(
         TEXTS,
         "train, validation, test or all. Of a file auto is the test part where a victim was trained on that file, and "
         "all of it where none was.",
     ),
-    "n": Term(TEXTS, "How many examples, drawn by the seed; all (or 0) for all."),
+    "n": Term(TEXTS, "How many texts, drawn by the seed. all (or 0) takes all."),
     "seed": Term(TEXTS, "The same seed gives the same outcomes."),
-    "text_column": Term(TEXTS, "Name of the text column, if it is not 'text'; two with a comma for pairs."),
-    "label_column": Term(TEXTS, "Name of the label column, if it is not 'label'."),
+    "text_column": Term(TEXTS, "The text column, if not text. Two names with a comma for pairs."),
+    "label_column": Term(TEXTS, "The label column, if not label."),
     "fields": Term(
         TEXTS,
         "The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given. "
@@ -80,13 +86,15 @@ VOCABULARY: Mapping[str, Term] = {
         rare=True,
     ),
     # limits
-    "max_queries": Term(LIMITS, "The most queries in the whole run, over all victims and attacks."),
+    "max_queries": Term(LIMITS, "The most queries of the whole run. Over all victims and attacks."),
     "max_minutes": Term(LIMITS, "The longest time for the whole run, in minutes."),
-    "max_cost": Term(LIMITS, "The most money for the whole run, in the currency of the prices."),
+    "max_cost": Term(LIMITS, "The most money for the whole run. In the currency of the prices."),
     "max_tokens": Term(LIMITS, "The most tokens in the whole run, of requests and answers together.", rare=True),
     "price_in": Term(LIMITS, "Price of a million tokens of requests.", rare=True),
     "price_out": Term(LIMITS, "Price of a million tokens of answers.", rare=True),
-    "dry_run": Term(LIMITS, "Attack a few texts, print what the whole run would ask and cost, and write nothing."),
+    "dry_run": Term(
+        LIMITS, "Print what the run would ask and cost. Attacks a few texts to find out, and writes nothing."
+    ),
     # where it runs
     "device": Term(MACHINE, "cpu, cuda or auto."),
     "precision": Term(
@@ -95,7 +103,7 @@ VOCABULARY: Mapping[str, Term] = {
         "and what they find is confirmed in fp32; other models compute in fp32.",
         rare=True,
     ),
-    "jobs": Term(MACHINE, "How many processes work side by side; one if not given, on Ray one for each GPU or core."),
+    "jobs": Term(MACHINE, "How many processes work side by side. One if not given; on Ray one for each GPU or core."),
     "width": Term(MACHINE, "How many examples are attacked side by side; changes only the speed.", rare=True),
     "cache": Term(MACHINE, rare=True),
     "engine": Term(MACHINE, "local: this machine; ray: a Ray cluster, or one started on this machine.", rare=True),

@@ -71,10 +71,10 @@ class AttentionStudy:
         repeat=True,
     )
     recipe: str = opt(
-        "gs-ec", "The recipe whose adversarial texts are analysed.", name="attack", old=("recipe",), repeat=True
+        "gs-ec", "Whose adversarial texts are analysed. A recipe.", name="attack", old=("recipe",), repeat=True
     )
     settings: Mapping[str, Any] = opt({}, name="set")
-    draws: int = opt(200, "Draws of each simulation of Theorem 1; 0: none.", min=0)
+    draws: int = opt(200, "Draws of each simulation of Theorem 1. 0: none.", min=0)
     texts: Selection = Selection(n=100)
     width: int = width_option()
     where: RunOptions = RunOptions()

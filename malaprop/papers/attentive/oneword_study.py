@@ -62,19 +62,19 @@ class OneWord:
     recipes: tuple[str, ...] = opt(
         RECIPES, f"Recipes that change one word. {SEVERAL}", name="attack", old=("recipes",), repeat=True, free=True
     )
-    vocabulary: int = opt(20_000, "How many words of the vocabulary may replace a word.", min=1)
+    vocabulary: int = opt(20_000, "How many words may replace a word.", min=1)
     words: int = opt(1, "How many words may change.", min=1)
     trials: int = opt(100_000, "Random trials for each text.", min=1)
     measure: tuple[str, ...] = opt(
         (), "Measures of successes, with commas: similarity, perplexity, grammar.", free=True
     )
     gather_only: bool = opt(
-        False, "Train and attack nothing; compute the figures from what is in --out.", name="gather", free=True
+        False, "Compute the figures from what is in --out. Trains and attacks nothing.", name="gather", free=True
     )
     training: Mapping[str, Any] = opt(
         {},
-        "A setting of the training or the network, or layer, direction, probe and near of the attacks, as name=value; "
-        "may be repeated.",
+        "A setting of the training, as name=value. Or of the network, or layer, direction, probe and near of the "
+        "attacks; may be repeated.",
         name="set",
     )
     texts: Selection = Selection(n=100)

@@ -55,22 +55,30 @@ class Reproduce:
     command: ClassVar[str] = "reproduce"
 
     ids: tuple[str, ...] = opt(
-        (), "Claims such as U2 or H4, a paper's letter (U, S, N, F, H), or all.", argument=True, repeat=True, free=True
+        (),
+        "Claims such as U2, a letter such as H, or all. A letter is a paper's: U, S, N, F or H.",
+        argument=True,
+        repeat=True,
+        free=True,
     )
     size: str = opt(
-        "small", "small: packaged data, minutes on a CPU; full: real data below MALAPROP_DATA, hours without a GPU."
+        "small",
+        "small or full. small: packaged data, minutes on a CPU; full: real data below MALAPROP_DATA, hours "
+        "without a GPU.",
     )
     only: tuple[str, ...] = opt(
-        (), "Run only these steps and the steps they need; use the results of the others as they are.", free=True
+        (),
+        "Run only these steps. And the steps that they need; the results of the others are used as they are.",
+        free=True,
     )
     read: bool = opt(False, "Run nothing; read what is in --out.", free=True)
     shows: bool = opt(False, "Show the claims and their commands, and run nothing.", name="list", free=True)
     records: Path | None = opt(
-        None, "Folder to which the records are copied, packed and in small; rows are read from there.", free=True
+        None, "Folder to which the records are copied. Packed and in small; rows are read from there.", free=True
     )
     page: Path | None = opt(None, "A Markdown page whose table of claims is written anew.", free=True)
     minutes: float | None = opt(
-        None, "The longest time of one command, in minutes; the next call continues it.", min=0, free=True
+        None, "The longest time of one command, in minutes. The next call continues it.", min=0, free=True
     )
     jobs: int = opt(2, "The value of --jobs for commands that have it.", min=1, free=True)
     saving: OutputOptions = OutputOptions()

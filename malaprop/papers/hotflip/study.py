@@ -41,33 +41,33 @@ class HotFlip:
 
     command: ClassVar[str] = "study hotflip"
 
-    model: str = opt("CharCNN-LSTM", "A model of the zoo that reads characters: see malaprop list models.")
+    model: str = opt("CharCNN-LSTM", "A zoo model that reads characters. See malaprop list models.")
     methods: tuple[str, ...] = opt(
         ("hotflip", "miyato", "blackbox"),
-        "How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that share of the "
-        "characters.",
+        "How models are hardened, such as hotflip. hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that "
+        "share of the characters.",
         free=True,
     )
     confidences: tuple[float, ...] = opt(
-        (0.0, 0.5, 0.9), "Confidences in the wrong label that attacks must reach; 0: any confidence.", free=True
+        (0.0, 0.5, 0.9), "Confidence that attacks must reach. In the wrong label; 0: any confidence.", free=True
     )
     beam: int = opt(10, "Width of the beam search.", min=1)
     closes: str = opt(
         "word",
-        "What an edit closes to further ones: word, or character, as the paper's bound can be read; with character, "
+        "What an edit closes to further ones. word, or character, as the paper's bound can be read; with character, "
         "hotflip trains with a fifth of the characters flipped, at any place.",
         choices=("word", "character"),
     )
     vary: tuple[str, ...] = opt(
         (),
-        "Variants of the attacks to run on the plain model: beam-flip-delete, beam-flip-insert, beam-neighbours (an "
+        "Variants of the attacks on the plain model. beam-flip-delete, beam-flip-insert, beam-neighbours (an "
         "insertion closes both neighbours), beam-two-a-word, beam-flips-two-a-word, beam-one-a-word, beam-anchored, "
         "beam-wide.",
         free=True,
     )
-    exact: int = opt(0, "How many texts compare estimated with exact losses; slow.", min=0)
+    exact: int = opt(0, "Texts to compare with exact losses; slow.", min=0)
     training: Mapping[str, Any] = opt(
-        {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
+        {}, "A setting of the training, as name=value. Or of the network; may be repeated.", name="set"
     )
     texts: Selection = Selection(n=760)
     width: int = width_option()

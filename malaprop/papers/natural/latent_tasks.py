@@ -33,23 +33,23 @@ class Latent:
 
     data: str = opt(
         "mnist",
-        "mnist, mnist-full, scenes (drawn churches and towers), an .npz file or a folder of idx files; or a set of "
-        "texts, as audit takes it.",
+        "Images or texts: a name, file or folder. mnist, mnist-full, scenes (drawn churches and towers), an .npz file "
+        "or a folder of idx files; or a set of texts, as audit takes it.",
     )
     generator: str | None = opt(
-        None, "A folder written by train wgan, vae or arae; or one of these names, trained once."
+        None,
+        "The generator: wgan, vae, arae or a folder. A folder written by train; or one of these names, trained once.",
     )
-    n: int = opt(100, "How many items, drawn by the seed, labels taking turns.", min=1)
+    n: int = opt(100, "How many items, drawn by the seed. Labels take turns.", min=1)
     settings: Mapping[str, Any] = opt(
-        {}, "A setting of the search, as samples=500 or hybrid.step=0.02; may be repeated.", name="set"
+        {}, "A setting of the search, as samples=500. Or hybrid.step=0.02; may be repeated.", name="set"
     )
     cap: int = opt(10_000_000, "Query budget of one search.", min=1)
-    refine: int = opt(0, "Gradient steps that bring the start of each search nearer to its item.", min=0)
+    refine: int = opt(0, "Gradient steps before each search. They bring its start nearer to its item.", min=0)
     force: bool = opt(False, "Use a generator that was trained on other data.")
     split: str = opt(
         "auto",
-        "The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: test, and of a "
-        "file of texts all of it where no victim was trained on that very file.",
+        "train, validation, test, all or auto. Of a file, the parts are as train cuts them.",
     )
     seed: int = opt(0, min=0)
 

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from malaprop.papers.natural.record import NaturalRecord, SweepDot
 
 _JUDGE = (
-    "Of images: a classifier that no search asks and that labels adversaries: auto (if not given), none, or a victim."
+    "Of images: who labels the adversaries. A classifier that no search asks: auto (if not given), none, or a victim."
 )
-_LABELS = "The victim's labels in the order of its scores, by the names that the data has, as no,yes."
-_SEARCH = "hybrid or iterative, as in the paper, or boundary, which needs less."
+_LABELS = "The victim's labels in its order. By the names that the data has, as no,yes."
+_SEARCH = "hybrid, iterative or boundary. The first two are the paper's; boundary needs fewer queries."
 
 
 def _check(study: Natural | NaturalCompare) -> None:
@@ -77,9 +77,9 @@ class Natural:
 
     victim: Any = opt(
         None,
-        "Of images: forest, lenet or mlp (trained once), a folder written by train, a .skops file, or module:attribute "
-        "(a function: array of images to scores); forest if not given. Of texts: as audit takes it; "
-        f"{TEXT_VICTIM} if not given.",
+        "The victim: forest, lenet, mlp or your own. Of images: these three (trained once), a folder written by train, "
+        "a .skops file, or module:attribute (a function: array of images to scores); forest if not given. Of "
+        f"texts: as audit takes it; {TEXT_VICTIM} if not given.",
         repeat=True,
     )
     search: str = opt("hybrid", _SEARCH)
@@ -87,8 +87,8 @@ class Natural:
     judge: str | None = opt(None, _JUDGE)
     probe: str | None = opt(
         None,
-        "Of a translator (--victim FOLDER or module:function): word-appears:WORD, verb-dropped, or "
-        "verb-dropped:both (from sentences with two verbs, which both stay); what its translations are searched for.",
+        "Of a translator: what is searched for. With --victim FOLDER or module:function: word-appears:WORD, "
+        "verb-dropped, or verb-dropped:both (from sentences with two verbs, which both stay).",
     )
     labels: tuple[str, ...] = opt((), _LABELS)
     width: int = width_option(64)
@@ -122,11 +122,11 @@ class NaturalCompare:
     command: ClassVar[str] = "natural compare"
 
     victims: tuple[Any, ...] = opt(
-        (IMAGE_VICTIM, "lenet"), f"Two or more, of the kinds that malaprop natural takes. {SEVERAL}",
+        (IMAGE_VICTIM, "lenet"), f"Two victims or more. Of the kinds that malaprop natural takes. {SEVERAL}",
         name="victim", old=("victims",), repeat=True,
     )  # fmt: skip
     searches: tuple[str, ...] = opt(
-        ("hybrid",), f"One or more searches; the first one compares the victims. {SEVERAL}",
+        ("hybrid",), f"One or more searches. The first one compares the victims. {SEVERAL}",
         name="search", old=("searches",), repeat=True,
     )  # fmt: skip
     latent: Latent = Latent()
@@ -161,10 +161,10 @@ class NaturalSweep:
 
     command: ClassVar[str] = "natural sweep"
 
-    classifiers: int = opt(40, "How many: hidden widths 2 to 1024, dropout 0.9 to 0, and variants.", min=2)
+    classifiers: int = opt(40, "How many classifiers. Hidden widths 2 to 1024, dropout 0.9 to 0, and variants.", min=2)
     search: str = opt("boundary", _SEARCH)
     epochs: int = opt(3, "Epochs of each classifier's training.", min=1)
-    batch: int = opt(64, "Batch size of each classifier's training.", min=1)
+    batch: int = opt(64, "Batch size of the training.", min=1)
     latent: Latent = Latent(n=50, split="test")
     width: int = width_option(64)
     where: RunOptions = RunOptions()
@@ -270,7 +270,7 @@ class NaturalSynthetic:
     command: ClassVar[str] = "natural synthetic"
 
     n: int = opt(40, "How many points are searched around.", min=1)
-    steps: int = opt(1500, "Training steps of the WGAN, and of its inverter.", min=1)
+    steps: int = opt(1500, "Training steps of WGAN and inverter.", min=1)
     seed: int = opt(0, min=0)
     where: RunOptions = RunOptions()
     saving: OutputOptions = OutputOptions()

@@ -45,13 +45,13 @@ class EnsembleSearch:
     size: str = opt("2..7", "How many members: 3, 2..7 or 2,4,6.", free=True)
     by: tuple[str, ...] = opt(
         ("genetic", "expert", "greedy", "exact"),
-        "How they are chosen, separated by commas: genetic, expert, greedy, exact.",
+        "How to choose: genetic, expert, greedy, exact. Separated by commas.",
         free=True,
     )
     hold_out: int = opt(
-        0, "How many models, drawn by the seed, are hidden from the choice and only test it.", min=0, free=True
+        0, "How many models only test the choice. Drawn by the seed and hidden from it.", min=0, free=True
     )
-    population: int = opt(60, "Genetic algorithm: ensembles in a generation.", min=2, free=True)
+    population: int = opt(60, "genetic: ensembles in a generation.", min=2, free=True)
     generations: int = opt(60, "Genetic algorithm: generations.", min=0, free=True)
     seed: int | None = opt(None, "Seed of the choice; the study's own if not given.", min=0, free=True)
     width: int = width_option()

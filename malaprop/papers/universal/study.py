@@ -72,13 +72,14 @@ class Transfer:
     )  # fmt: skip
     zoo: Path | None = opt(None, "Folder to which zoo names are trained, and where they are found; if not, the cache.")
     recipe: Any = opt(
-        "pwws", "pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another recipe.",
+        "pwws",
+            "The recipe, such as pwws. pwws and genetic:wordnet take WordNet synonyms of the same part of speech.",
         name="attack", old=("recipe",), repeat=True,
     )  # fmt: skip
     settings: Mapping[str, Any] = opt({}, name="set")
     validity: str = validity_option()
-    draw: int = opt(500, "Successes of each source that are tried on the others.", min=1)
-    base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
+    draw: int = opt(500, "Successes of each source that are tried.", min=1)
+    base: bool = opt(True, "Base rates from a second model of each. Trained from another seed.")
     texts: Selection = Selection(n=1000)
     width: int = width_option()
     where: RunOptions = RunOptions()

@@ -25,7 +25,7 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.files import write_whole
 from malaprop.core.settings import first_difference, plain, read_toml, to_toml
 
-_FILE = "A .csv or .json file of rules, or a folder that holds rules.csv."
+_FILE = "A file of rules, .csv or .json. Or a folder that holds rules.csv."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class PmiCommand:
     """
 
     lift: float | None = opt(
-        None, "Bits added where a word and a label meet; log2(labels x words a text) if not given."
+        None, "Bits added where a word and a label meet. log2(labels x words a text) if not given."
     )
     every: bool = opt(False, "Also write rules that do not lower the true label.", name="all")
     format: str = opt("csv", "csv or json.")
@@ -58,10 +58,10 @@ class ApplyCommand:
     """
 
     file: Path = opt(help=_FILE, argument=True)
-    share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
+    share: float = opt(0.3, "Perturbation rate: largest share of words.", min=0)
     texts: Selection = Selection(n=0)
     out: Path = opt(
-        Path("changed.csv"), "A .csv or .jsonl file, which --data takes again; one that exists is left alone."
+        Path("changed.csv"), "The file to write, .csv or .jsonl. --data takes it again; one that exists is left alone."
     )
     json: bool = opt(False)
     quiet: bool = opt(False)
@@ -81,9 +81,9 @@ class ShowCommand:
     file: Path = opt(help=_FILE, argument=True)
     top: int = opt(10, "Rules of each label, one a word.", min=1)
     examples: int = opt(1, "Texts of the data for each rule.", min=0)
-    least: int = opt(5, "Leave out rules that were measured less often than this.", min=0)
+    least: int = opt(5, "Leave out rules with fewer measurements.", min=0)
     texts: Selection = Selection(n=0, split="train")
-    out: Path | None = opt(None, "A folder with runs: diagnosis.json is written there, and the report shows it.")
+    out: Path | None = opt(None, "A folder with runs. diagnosis.json is written there, and the report shows it.")
     json: bool = opt(False)
     quiet: bool = opt(False)
 

@@ -137,11 +137,11 @@ class Measure:
     command: ClassVar[str] = "rules measure"
 
     files: tuple[Path, ...] = opt(
-        help="Files of rules; the others are compared with the first.", argument=True, repeat=True
+        help="Files of rules. The others are compared with the first.", argument=True, repeat=True
     )
     victims: tuple[Any, ...] = opt(help=MANY, name="victim", old=("victims",), repeat=True)
     train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
-    share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
+    share: float = opt(0.3, "Perturbation rate: largest share of words.", min=0)
     texts: Selection = Selection(n=500, split="test")
     width: int = width_option()
     where: RunOptions = RunOptions()

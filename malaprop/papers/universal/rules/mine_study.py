@@ -101,24 +101,27 @@ class Mine:
     train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
     method: str = opt(
         "exact",
-        "exact: score every replaced text; gradient: estimate it by one forward and backward pass for each text.",
+        "exact or gradient. exact scores every replaced text; gradient estimates it by one forward and backward pass "
+        "for each text.",
     )
     swaps: Path | None = opt(
-        None, "A CSV file of replacements of your own, with the columns from,to; WordNet's synonyms if not given."
+        None, "A CSV file of replacements of your own. With the columns from,to; WordNet's synonyms if not given."
     )
     compare: int = opt(
         0,
-        "First measure this many texts by both methods, and print how far they agree; 0: none.",
+        "Texts that compare both methods first; 0: none. Prints how far they agree.",
         name="check",
         min=0,
         free=True,
     )
     shrink: Any = opt(
-        "auto", "auto, or K: salience = mean x count / (count + K); 0 leaves rules of few counts as they are."
+        "auto",
+        "Shrinkage of rare rules: auto, or a number. With K, salience = mean x count / (count + K); 0 leaves "
+        "rules of few counts as they are.",
     )
     every: bool = opt(False, "Also write rules that do not lower the true label.", name="all")
     best: bool = opt(False, "Write only the strongest rule of each word and label.")
-    least: int = opt(1, "Leave out rules that were measured less often than this.", min=0)
+    least: int = opt(1, "Leave out rules with fewer measurements.", min=0)
     format: str = opt("csv", "csv or json.")
     texts: Selection = Selection(n=0, split="train")
     width: int = width_option(128)
