@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from malaprop.assets.alike import names, places
+from malaprop.assets.alike import names, numbers, places
 from malaprop.core.errors import AssetError
 
 _WH = ("what", "which", "who", "whom", "whose", "where", "when", "why", "how")
@@ -26,6 +26,7 @@ _THINGS = (
     "a wooden bridge", "the northern harbour", "green paint", "the old choir", "a salt mine", "the second violin",
     "copper wire", "a walled garden",
 )  # fmt: skip
+_BEFORE = ("ADP", "PART")  # parts of speech of a preposition; a tagger takes "to" for a particle
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 Span = tuple[int, int]
 
@@ -53,7 +54,7 @@ def _pick(group: Sequence[str], own: str, rng: np.random.Generator) -> str:
 
 def _alike(word: str, rng: np.random.Generator) -> str:
     """Return another name of the same kind, or another number; an empty string where the word is neither."""
-    for group in (*names(), *places(), _MONTHS):
+    for group in (*names(), *places(), *numbers(), _MONTHS):
         if word in group:
             return _pick(group, word, rng)
     if not re.search(r"\d", word):
@@ -102,13 +103,16 @@ def make_statement(words: Sequence[str], tags: Sequence[str], answer: str) -> st
     verb = next((i for i in range(at + 1, len(words)) if tags[i] in ("AUX", "VERB")), -1)
     if verb < 0:
         return ""
+    asks = words[at].lower()
+    if asks == "why" or (asks == "how" and words[at + 1].lower() not in ("many", "much")):
+        return ""  # the answer is no name, number or thing
     before, asked = list(words[:at]), [word for word in words[at + 1 : verb] if word.lower() not in ("many", "much")]
-    filler = _fill(words[at].lower(), asked, answer)
+    filler = _fill(asks, asked, answer)
     rest, marks = list(words[verb:]), list(tags[verb:])
     if rest[0].lower() not in (*_DO, *_BE, "has", "had", "have", "can", "could", "will", "would"):
         found = [*before, filler, *rest]  # who wrote it
     else:
-        found = _turn(before, filler, rest, marks, adverb=words[at].lower() in ("where", "when"))
+        found = _turn(before, filler, rest, marks, adverb=asks in ("where", "when"))
     text = " ".join(found)
     return text[:1].upper() + text[1:]
 
@@ -118,7 +122,7 @@ def _fill(asks: str, asked: Sequence[str], answer: str) -> str:
     if not asked:
         return answer
     noun = " ".join(asked)
-    if asks == "how":
+    if asks in ("how", "whose"):
         return f"{answer} {noun}"
     return f"the {noun} of {answer}" if asked[-1].lower() in _OF else f"the {noun} {answer}"
 
@@ -136,7 +140,7 @@ def _turn(before: list[str], filler: str, rest: list[str], marks: list[str], *, 
     if before:  # in what year did the war end
         return [*subject, auxiliary, *said, *before, filler]
     kinds = marks[1 + verb :]
-    stranded = [i for i, kind in enumerate(kinds) if kind == "ADP" and (i + 1 == len(kinds) or kinds[i + 1] == "ADP")]
+    stranded = [i for i, kind in enumerate(kinds) if kind in _BEFORE and kinds[i + 1 : i + 2] in ([], ["ADP"])]
     if adverb:
         return [*subject, auxiliary, *said, *place]
     cut = stranded[0] + 1 if stranded else 1

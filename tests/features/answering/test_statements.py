@@ -12,6 +12,11 @@ from malaprop.features.answering.statements import change_words, fake_answer, ma
 RULES = [
     ("What city did Tesla move to in 1880", "PRON NOUN AUX PROPN VERB ADP ADP NUM", "Chicago",
      "Tesla did move to the city of Chicago in 1880"),
+    ("What city did he move to in 1880", "PRON NOUN AUX PRON VERB PART ADP NUM", "Oslo",
+     "He did move to the city of Oslo in 1880"),
+    ("Whose book inspired the film", "PRON NOUN VERB DET NOUN", "Ann Lee's", "Ann Lee's book inspired the film"),
+    ("How old was he", "ADV ADJ AUX PRON", "30", ""),
+    ("Why did he leave", "ADV AUX PRON VERB", "x", ""),
     ("Who wrote the book", "PRON VERB DET NOUN", "Ann Lee", "Ann Lee wrote the book"),
     ("Who was elected in May", "PRON AUX VERB ADP PROPN", "Ann Lee", "Ann Lee was elected in May"),
     ("What is the name of the river", "PRON AUX DET NOUN ADP DET NOUN", "Spey", "The name of the river is Spey"),
@@ -42,7 +47,9 @@ def test_names_numbers_and_antonyms_change(monkeypatch):
     assert change_words(["It", "rains"], ["PRON", "VERB"], np.random.default_rng(0))[1] == "rains"
 
 
-@pytest.mark.parametrize("true", ["1880", "Prague", "nine arches 9", "Robert Stevenson", "green ink", "May 1880"])
+@pytest.mark.parametrize(
+    "true", ["1880", "Prague", "nine arches 9", "Robert Stevenson", "green ink", "May 1880", "nine"]
+)
 def test_a_fake_answer_is_another_of_its_kind(true):
     for seed in range(5):
         fake = fake_answer(true, ["Who", "was"], np.random.default_rng(seed))
