@@ -89,7 +89,8 @@ def lines(shell: str) -> Iterator[list[str]]:
         except ValueError:  # the quotation goes on
             continue
         held = ""
-        yield words
+        if words:  # a comment has none
+            yield words
     assert not held, f"a quotation without an end: {held}"
 
 

@@ -66,3 +66,18 @@ def test_goals_and_that_no_certificate_is_contradicted():
     for _, one in found:
         if one.top is not None:
             assert all(low.hits <= top.hits for low, top in zip(one.certified, one.top.accuracy, strict=False))
+
+
+def test_what_the_guide_says_is_in_the_record():
+    held = json.loads(RECORD.read_text(encoding="utf-8"))["runs"]
+    found = {
+        one["certified"]["data"]: one["certified"]["certified"]
+        for one in held
+        if one["about"].startswith("CNN") and one["certified"]["defence"].startswith("ranmask:keep=0.1")
+        if one["certified"]["defence"][16:] in ("", ":samples=32") and one["certified"]["top"] is None
+    }
+    two, three = found["mr-full:test"][2], found["ag_news:test"][3]
+    for name in ("certified.md", "appendix/certified.md"):
+        page = " ".join((DOCS / name).read_text(encoding="utf-8").split())
+        assert f"{100 * two['hits'] / two['total']:.1f}% " in page
+        assert f"{100 * three['hits'] / three['total']:.1f}% " in page

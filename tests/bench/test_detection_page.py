@@ -9,13 +9,13 @@ import pytest
 from malaprop_bench import detected, page
 
 DOCS = Path(__file__).parents[2] / "docs"
-TEXT = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
+TEXT = " ".join((DOCS / "appendix/detection.md").read_text(encoding="utf-8").split())
 RECORD = json.loads((DOCS / "measured/detect.json").read_text(encoding="utf-8"))
 
 
 def test_the_page_is_filled_from_its_record():
-    text = (DOCS / "detection.md").read_text(encoding="utf-8")
-    assert page.filled(text, DOCS) == (text, 2)
+    text = (DOCS / "appendix/detection.md").read_text(encoding="utf-8")
+    assert page.filled(text, DOCS / "appendix") == (text, 2)
 
 
 def test_what_the_page_says_of_the_best_detector():
@@ -70,3 +70,20 @@ def test_what_the_page_says_of_attacks_that_see_the_detector():
     assert f"`cloze` leaves {one} of 100 texts of MR right with the LSTM, where {alone} do without a detector" in TEXT
     assert f"Under TextFooler that sees it, it is {two}, where {other} do" in TEXT
     assert [row["rejected_clean"] for row in RECORD["evaded"] if row["method"].startswith("cloze")] == [3, 3]
+
+
+def test_what_the_guide_and_the_summary_say():
+    guide = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
+    scores = {
+        (one["texts"], run["recipe"]): run
+        for one in RECORD["scores"]
+        for run in one["runs"]
+        if one["victim"].startswith("BERT") and one["method"].startswith("cloze") and run["goal"] == "untargeted"
+    }
+    both = [f"{scores['mr', recipe]['auc']:.3f}" for recipe in ("pwws", "textfooler")]
+    assert f"its AUC is {both[0]} on PWWS and {both[1]} on TextFooler of MR, and above 0.99 on both of AG News" in TEXT
+    assert all(scores["ag_news", recipe]["auc"] > 0.99 for recipe in ("pwws", "textfooler"))
+    assert f"AUC of {both[0]} on PWWS and {both[1]} on TextFooler" in guide
+    (seen,) = [row for row in RECORD["evaded"] if row["method"].startswith("cloze") and row["recipe"] == "textfooler"]
+    assert f"{seen['knowing']['hits']} of {seen['knowing']['total']} texts" in guide
+    assert f"{seen['plain']['hits']} if the attack does not know it" in guide

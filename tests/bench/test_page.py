@@ -120,7 +120,7 @@ def test_lines_are_added(tmp_path):
         ("quality.md", 1),
         ("install.md", 1),
         ("labels-alone.md", 2),
-        ("certified.md", 2),
+        ("appendix/certified.md", 2),
         ("peers.md", 4),
         ("appendix/hardening.md", 3),
     ],
