@@ -111,7 +111,7 @@ def test_lines_are_added(tmp_path):
         ("performance.md", 1),
         ("appendix/performance.md", 10),
         ("leaderboard.md", 1),
-        ("victims.md", 1),
+        ("victims-reference.md", 1),
         ("figures.md", 5),
         ("zoo.md", 1),
         ("llm.md", 2),

@@ -1,4 +1,4 @@
-"""HttpVictim: a model behind an address, which answers JSON over POST. The protocol is in docs/victims.md."""
+"""HttpVictim: a model behind an address, which answers JSON over POST. The protocol is in docs/victims-reference.md."""
 
 from __future__ import annotations
 
