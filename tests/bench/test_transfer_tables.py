@@ -1,4 +1,4 @@
-"""The tables of docs/transfer.md come from the kept records, and so do the figures that other pages quote."""
+"""The tables of docs/appendix/transfer.md come from the kept records, and so do the figures that other pages quote."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ KEPT = DOCS / "measured/claims/full"
 DATA = ("mr-full", "ag_news")
 
 
-@pytest.mark.parametrize(("name", "tables"), [("transfer.md", 12), ("rules.md", 4)])
+@pytest.mark.parametrize(("name", "tables"), [("appendix/transfer.md", 12), ("appendix/rules.md", 4)])
 def test_the_tables_are_those_of_the_records(name, tables):
     text = (DOCS / name).read_text(encoding="utf-8")
-    assert page.filled(text, DOCS) == (text, tables)
+    assert page.filled(text, DOCS / "appendix") == (text, tables)
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -52,8 +52,28 @@ def test_the_page_of_figures_quotes_them():
     assert f"{100 * models['mean']:.1f}% over 63 models on MR, {words}" in text
 
 
+def test_the_short_pages_have_the_same_figures():
+    matrices, chosen = (
+        [page.read(KEPT / "transfer" / d / f"{n}.json.gz")[0] for d in DATA] for n in ("transfer", "ensembles")
+    )
+    text = (DOCS / "transfer.md").read_text(encoding="utf-8")
+    for row, held in (("between two models", "pairs"), ("to the same model from another seed", "base")):
+        values = " | ".join(f"{one[held]['value']:.3f}".lstrip("0") for one in matrices)
+        assert f"| {row} | {values} |" in text
+    for row, how in (("ensemble of six, genetic", "genetic"), ("ensemble of six, the paper's experts", "expert")):
+        six = [one for held in chosen for one in held["chosen"] if (one["size"], one["how"]) == (6, how)]
+        values = " | ".join(f"{one['outside']['value']:.3f}".lstrip("0") for one in six)
+        assert f"| {row} | {values} |" in text
+    text = (DOCS / "rules.md").read_text(encoding="utf-8")
+    for row, data in zip(("MR", "AG News"), DATA, strict=True):
+        (rules,) = page.read(KEPT / "rules" / data / "measured/measured.json.gz")
+        named = {one["rules"]: one for one in rules["wholes"]}
+        counts, models = (f"{100 * named[name]['mean']:.1f}%" for name in ("pmi", "genetic6"))
+        assert f"| {row}, 63 models | {counts} | {models} |" in text
+
+
 def test_seconds_are_those_that_were_kept():
     timed = json.loads((DOCS / "measured/claims-full-universal.json").read_text(encoding="utf-8"))["steps"]
-    text = (DOCS / "transfer.md").read_text(encoding="utf-8")
+    text = (DOCS / "appendix/transfer.md").read_text(encoding="utf-8")
     assert f"the study took {timed['transfer/ag_news']:.0f} s in 9 processes" in text
     assert f"It took {timed['genetic/ag_news']:.0f} s in 7 processes" in text
