@@ -24,7 +24,7 @@ FEATURES = (
     ("certified accuracy", "SAFER, RanMASK, RanDel", "no", "no"),
     (
         "languages of word recipes",
-        "30 by synonyms; German and others by forms ([languages](docs/languages.md))",
+        "31 by synonyms; German and others by forms ([languages](docs/languages.md))",
         "English; Chinese, French, Spanish in part",
         "English, Chinese",
     ),
