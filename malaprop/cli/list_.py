@@ -21,6 +21,7 @@ KINDS = (
     "searches",
     "rankings",
     "candidates",
+    "rewriters",
     "constraints",
     "goals",
 )
@@ -84,13 +85,14 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         tables = {defence: load(place) for defence, place in added("descriptions").items()}
         kinds = {f"{defence}:{name}": thing for defence, table in tables.items() for name, thing in table.items()}
         return _describe({**WRAPPERS, **DEFENCES, **kinds}, (*DEFENCES, *WRAPPERS, *kinds))
-    from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+    from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search, sentences
 
     table: Mapping[str, Any] = {
         "recipes": recipes.RECIPES,
         "searches": search.SEARCHES,
         "rankings": ranking.RANKINGS,
         "candidates": candidates.CANDIDATES,
+        "rewriters": sentences.REWRITERS,
         "constraints": constraints.CONSTRAINTS,
         "goals": goals.GOALS,
     }[kind]
