@@ -35,9 +35,12 @@ def test_what_was_read_is_what_the_page_says():
 def test_what_the_page_concludes_holds():
     runs = {(run["data"], run["victim"], run["recipe"]): run for run in RECORD["runs"]}
     share = {key: run["valid"]["success"] / run["valid"]["attacked"] for key, run in runs.items()}
-    for data in NAMES:
-        here = {key[2]: value for key, value in share.items() if key[:2] == (data, "LSTM-W-GloVe-1")}
-        assert here["sentence-then-words"] > here["textfooler"]
+    both, words = (runs["mr-full", "LSTM-W-GloVe-1", name]["valid"] for name in ("sentence-then-words", "textfooler"))
+    assert (both["success"], words["success"], both["by"]["sentences"]) == (15, 6, 10)
+    kept = {name: [sum(run[part] for run in runs.values() if run["recipe"] == name) for part in ("kept", "flipped")]
+            for name in ("back-translation", "syntax", "textfooler")}  # fmt: skip
+    accepted = {name: good / flipped for name, (good, flipped) in kept.items()}
+    assert min(accepted["back-translation"], accepted["syntax"]) > 2 * accepted["textfooler"]
     single = ("back-translation", "paraphrase", "syntax", "distract")
     for victim in ("LSTM-W-GloVe-1", "MiniLM"):
         tried = {recipe: share["mr-full", victim, recipe] for recipe in single}
