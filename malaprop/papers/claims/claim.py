@@ -118,11 +118,15 @@ def either(**sizes: StepCommand) -> dict[str, tuple[StepCommand, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The result of reading a claim from the records: our figures in words, the verdict, and why it fails."""
+    """The result of reading a claim from the records: our figures in words, the verdict, and why it fails.
+
+    `brief` is our figure in a few words, for the table of all claims.
+    """
 
     ours: str
     verdict: str
     why: str = ""
+    brief: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +135,9 @@ class Claim:
 
     A claim without a step has a remark in `instead`. `varies` names the steps with varied settings: no verdict rests on
     them, but they show why the claim fails. `fails` says what would count as a failure and is written before any run;
-    it is empty where the claim cannot fail by the way it is built, and the verdict is then "by construction".
+    it is empty where the claim cannot fail by the way it is built, and the verdict is then "by construction". `where`
+    names the paper's table or section and its setting, `differs` every difference of ours, and `theirs_brief` the
+    paper's figure in a few words; all three are in by_paper/differences.py.
     """
 
     id: str
@@ -142,6 +148,9 @@ class Claim:
     read: Callable[[Path], Reading] | None = None
     fails: str = ""
     instead: str = ""
+    where: str = ""
+    differs: tuple[str, ...] = ()
+    theirs_brief: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from malaprop.frame.records.intervals import VERDICTS
 from malaprop.frame.records.kinds import Record
@@ -30,6 +29,10 @@ class ClaimRow:
     commands: tuple[str, ...] = ()
     fails: str = ""  # what would have counted as a failure, written down before
     why: str = ""  # of a claim that does not hold: what the records show of the reason
+    brief: str = ""  # our figure in a few words
+    where: str = ""  # the paper's table or section, and its setting
+    differs: tuple[str, ...] = ()  # every difference of ours
+    theirs_brief: str = ""  # the paper's figure in a few words, where `theirs` is long
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "verdict", _RENAMED.get(self.verdict, self.verdict))
@@ -69,20 +72,11 @@ def headline(found: Sequence[ClaimsRecord]) -> Markup | None:
 
 def page_text(record: ClaimsRecord) -> str:
     """Return the tables as Markdown."""
-    return "\n".join([f"# {TITLE}", "", summary(record), "", *_tables(record)])
+    return "\n".join([f"# {TITLE}", "", summary(record), "", *details(record)])
 
 
-def write_table(page: Path, record: ClaimsRecord) -> str:
-    """Return a Markdown page with the table between its two marks replaced; without marks it goes to the end."""
-    text = page.read_text(encoding="utf-8") if page.is_file() else f"# {TITLE}\n"
-    begin, end = f"<!-- claims: {record.size} -->", f"<!-- end of claims: {record.size} -->"
-    before, mark, rest = text.partition(begin)
-    after = rest.partition(end)[2] if mark else ""
-    table = "\n".join(["", "", summary(record), "", *_tables(record), ""])
-    return f"{before if mark else before.rstrip() + chr(10) * 2}{begin}{table}{end}{after or chr(10)}"
-
-
-def _tables(record: ClaimsRecord) -> list[str]:
+def details(record: ClaimsRecord) -> list[str]:
+    """Return the lines of a table for each paper, and of why claims do not hold."""
     lines = []
     for paper in _papers(record):
         rows = [(*_cells(row), row.fails) for row in record.rows if row.paper == paper]

@@ -76,7 +76,9 @@ class Reproduce:
     records: Path | None = opt(
         None, "Folder to which the records are copied. Packed and in small; rows are read from there.", free=True
     )
-    page: Path | None = opt(None, "A Markdown page whose table of claims is written anew.", free=True)
+    page: Path | None = opt(
+        None, "A Markdown page, or a folder of pages, whose marked tables of claims are written anew.", free=True
+    )
     minutes: float | None = opt(
         None, "The longest time of one command, in minutes. The next call continues it.", min=0, free=True
     )
@@ -205,6 +207,10 @@ class Reproduce:
             why=(found.why or _UNVARIED) if found.verdict in AMISS else "",
             about="; ".join(dict.fromkeys(about)),
             fails=claim.fails,
+            brief=found.brief,
+            where=claim.where,
+            differs=claim.differs,
+            theirs_brief=claim.theirs_brief,
             commands=tuple(
                 f"malaprop {shlex.join(words)}" for step in steps for words in step.lines(self.size, root, self.jobs)
             )
@@ -234,11 +240,10 @@ class Reproduce:
 
     def view(self, record: ClaimsRecord) -> View:
         from malaprop.frame.report.page import render
-        from malaprop.papers.claims.record import FILE, page_text, summary, write_table
+        from malaprop.papers.claims.record import FILE, page_text, summary
 
         files = {"claims.md": page_text(record), "report.html": render((), records=[record])}
-        if self.page is not None:
-            files[str(self.page.absolute())] = write_table(self.page, record)
+        files |= self._write_pages(record)
         rows = {row.id: {"ours": row.ours, "verdict": row.verdict} for row in record.rows}
         said = {"size": self.size, "rows": rows, "counts": record.counts, "failed": record.failed}
         last, failed = "", ""
@@ -252,6 +257,35 @@ class Reproduce:
             rows=[{"id": name, **row} for name, row in rows.items()],
             summary={**said, "summary": summary(record)}, files=files, last=last, failed=failed, report=False,
         )  # fmt: skip
+
+    def _write_pages(self, record: ClaimsRecord) -> dict[str, str]:
+        """Return the pages of --page with their marked places filled, and the figures that they show."""
+        from malaprop.papers.claims.figures import draw_figures
+        from malaprop.papers.claims.pages import fill, find_pages
+
+        if self.page is None:
+            return {}
+        records = self._read_sizes(record)
+        drawn = draw_figures(self.records / "full") if self.records is not None else {}
+        files = {}
+        for page in find_pages(self.page):
+            text = page.read_text(encoding="utf-8") if page.is_file() else ""
+            files[str(page.absolute())] = fill(text, records, self.size)
+            files |= {str(page.absolute().parent / n): svg for n, svg in drawn.items() if f"]({n})" in text}
+        return files
+
+    def _read_sizes(self, record: ClaimsRecord) -> dict[str, ClaimsRecord]:
+        """Return the record by its size, and beside it the other size's if its records are kept."""
+        from malaprop.papers.claims.claim import SIZES
+        from malaprop.papers.claims.record import ClaimsRecord
+
+        found = {record.size: record}
+        for size in SIZES:
+            if size not in found and self.records is not None and (place := self.records / size).is_dir():
+                other = replace(self, size=size, read=True)
+                rows = tuple(other._row(paper, claim, place, place, {}) for paper, claim in choose_claims(self.ids))
+                found[size] = ClaimsRecord(size=size, rows=rows)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""The tables of docs/claims.md are what the readings make of the records that are kept, figure by figure."""
+"""The pages of claims are what the readings make of the records that are kept, figure by figure."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,26 @@ import pytest
 from malaprop.features.defending.evaluation_record import DefencesRecord
 from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.claims.claim import SIZES
-from malaprop.papers.claims.record import write_table
+from malaprop.papers.claims.pages import PAPER_PAGES, find_pages, read_marks, short_figure
+from malaprop.papers.claims.record import ClaimsRecord
 from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
 from malaprop.papers.natural.record import NaturalRecord
 
 ROOT = Path(__file__).parents[3]
-PAGE, KEPT = ROOT / "docs" / "claims.md", ROOT / "docs" / "measured" / "claims"
+DOCS, KEPT = ROOT / "docs", ROOT / "docs" / "measured" / "claims"
+PAGE = DOCS / "appendix" / "claims.md"
 _ID = re.compile(r"^\| ([USNFH]\d+) \|", re.MULTILINE)
+
+
+@cache
+def study() -> Reproduce:
+    """Every claim at full size, read from the records that are kept; it writes below docs."""
+    return Reproduce(ids=("all",), size="full", read=True, records=KEPT, page=DOCS, saving=OutputOptions(out=ROOT))
+
+
+@cache
+def sizes() -> dict[str, ClaimsRecord]:
+    return study()._read_sizes(study().gather(ROOT / "no such folder"))
 
 
 def table(size: str) -> str:
@@ -29,22 +43,58 @@ def table(size: str) -> str:
     return inside
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
-    ids = tuple(_ID.findall(table(size)))
-    assert bool(ids) == (KEPT / size).is_dir(), "a table has records behind it, and records are shown in a table"
-    if ids:
-        study = Reproduce(ids=ids, size=size, read=True, records=KEPT, saving=OutputOptions(out=tmp_path))
-        found = study.gather(tmp_path)
-        assert write_table(PAGE, found) == PAGE.read_text(encoding="utf-8")
-        assert {row.verdict for row in found.rows} - {"not done"}
-        assert all(row.why for row in found.rows if row.verdict in ("inconclusive", "fails"))
+def test_every_figure_and_verdict_can_be_derived_again():
+    written = study()._write_pages(sizes()["full"])
+    assert len(written) == len(find_pages(DOCS)) + len(PAPER_PAGES), "pages, and a figure for each paper"
+    for path, text in written.items():
+        assert Path(path).read_text(encoding="utf-8") == text, f"{path} is not what the records say"
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_table_has_every_claim(size):
+def test_every_claim_is_on_its_pages():
     known = [claim.id for _, claim in choose_claims(["all"])]
-    assert sorted(_ID.findall(table(size))) == sorted(known)
+    for size in SIZES:
+        assert sorted(_ID.findall(table(size))) == sorted(known)
+    short = (DOCS / "claims.md").read_text(encoding="utf-8")
+    for name in known:
+        page = PAPER_PAGES[name[0]]
+        assert f"| [{name}](claims/{page}.md#{name.lower()}) |" in short
+        assert ("claim", name) in read_marks((DOCS / "claims" / f"{page}.md").read_text(encoding="utf-8"))
+
+
+def test_every_claim_names_its_place_its_setting_and_what_differs():
+    for _, claim in choose_claims(["all"]):
+        assert re.search(r"Table|Figure|[Ss]ection|Theorem", claim.where), claim.id
+        assert claim.differs, claim.id
+        assert len(set(claim.differs)) == len(claim.differs), claim.id
+        assert not [one for one in (claim.where, *claim.differs) if one.endswith(".")], claim.id
+
+
+def test_figures_of_the_first_table_are_short():
+    for record in sizes().values():
+        for row in record.rows:
+            assert len(short_figure(row).split()) <= 14, row.id
+            assert row.brief or row.verdict == "not done", row.id
+            assert row.why or row.verdict not in ("inconclusive", "fails"), row.id
+
+
+@pytest.mark.parametrize("page", PAPER_PAGES.values())
+def test_figures_written_by_hand_are_in_the_records(page):
+    text = (DOCS / "claims" / f"{page}.md").read_text(encoding="utf-8")
+    rows = {size: {row.id: row for row in record.rows} for size, record in sizes().items()}
+    for name, told in re.findall(
+        r"<!-- end of claim: (\w+) -->\n\n\*\*Why we think so\.\*\* (.+?)\n\n", text + "\n", re.S
+    ):
+        known = " ".join(f"{r.ours} {r.why} {r.theirs} {' '.join(r.differs)}" for r in (rows[s][name] for s in SIZES))
+        figures = re.findall(r"(?<![\d.,])[+-]?\d*\.\d+|\d+/\d+", told)
+        missing = [one for one in figures if one.lstrip("+") not in known]
+        assert not missing, f"{name}: {missing}"
+
+
+def test_every_claim_that_does_not_hold_has_a_paragraph_that_says_why():
+    for row in sizes()["full"].rows:
+        page = (DOCS / "claims" / f"{PAPER_PAGES[row.id[0]]}.md").read_text(encoding="utf-8")
+        after = page.partition(f"<!-- end of claim: {row.id} -->")[2].lstrip()
+        assert after.startswith("**Why we think so.**") == (row.verdict in ("inconclusive", "fails")), row.id
 
 
 def test_the_time_at_small_size_is_that_of_its_steps():

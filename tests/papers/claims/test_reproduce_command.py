@@ -43,10 +43,10 @@ def test_the_list_runs_nothing(type_in, tmp_path):
     code, out, _ = type_in("reproduce", "--list", "--json")
     said = json.loads(out.splitlines()[-1])
     assert code == 0
-    assert len(said["rows"]) == 41
+    assert len(said["rows"]) == 42
     assert said["rows"]["S1"]["commands"][0].startswith("malaprop study oneword ")
     code, out, _ = type_in("reproduce", "H", "--list", "--size", "full")
-    assert "H1   CharCNN-LSTM on AG News; paper: 8.27% error" in out
+    assert "H1   a CharCNN-LSTM misclassifies few texts of AG News; paper: 8.27% error" in out
     assert out.count("malaprop study hotflip --data ag_news") == 3  # of most claims, and two varied ones
     assert not list(tmp_path.glob("runs*"))
 

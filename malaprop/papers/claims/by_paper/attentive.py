@@ -73,7 +73,10 @@ def _one_word_reader(*folders: str) -> Callable[[Path], Reading]:
         why = [_explain_one_word(record, halves=not varied) for record in records]
         why.append(varied or "The vocabulary and how much of a text is read have not been varied.")
         return Reading(
-            ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each), why=" ".join(why)
+            ours="; ".join(one.ours for one in each),
+            verdict=worst(one.verdict for one in each),
+            why=" ".join(why),
+            brief=each[0].brief,
         )
 
     return read
@@ -125,7 +128,15 @@ def _judge_one_word(record: OneWordRecord) -> Reading:
     verdicts += [above(_find_success(record, n, "gs-gr"), _find_success(record, n, "asmax-gr")) for n in names]
     named = ", ".join(f"{name} {short(_find_success(record, name, 'gs-gr'))}" for name in names)
     ours = f"{record.data}, {'; '.join(figures)} (% of {record.texts}); gs-gr: {named}"
-    return Reading(ours=ours, verdict=worst(verdicts))
+    brief = ", ".join(f"{_KINDS.get(name, name)} {_format_percent(record, name, 'gs-gr')}%" for name in names)
+    return Reading(ours=ours, verdict=worst(verdicts), brief=f"weakest word: {brief}")
+
+
+# What the models of this study stand for, in a table of few words.
+_KINDS = {
+    "BiLSTM-Attention": "LSTM", "Pair-BiLSTM-Attention": "LSTM", "Transformer-3": "Transformer",
+    "Pair-Transformer": "Transformer",
+}  # fmt: skip
 
 
 def _read_nearest(root: Path) -> Reading:
@@ -150,7 +161,8 @@ def _read_nearest(root: Path) -> Reading:
         f"{a.measure.capitalize()} of {a.model}: {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read
     ]
     why = f"What stands in for readers, of GS-GR and GS-EC on texts that both broke. {'. '.join(both)}. "
-    return Reading(ours=ours, verdict=verdict, why=why + explain_choice(root))
+    brief = f"perplexity lower in {', '.join(str(a.lower.hits) + ' of ' + str(a.lower.total) for a in read[-1:])}"
+    return Reading(ours=ours, verdict=verdict, why=why + explain_choice(root), brief=brief if read else "")
 
 
 def _compare_curves(record: OneWordRecord) -> str:
@@ -184,7 +196,8 @@ def _read_keyword(root: Path) -> Reading:
         if run.changed_words is not None and run.asked is not None
     )
     why = f"The LSTM less the Transformer {gap_text(lstm.success, transformer.success)}; a success takes {words}."
-    return Reading(ours=ours, verdict=above(lstm.success, transformer.success), why=why)
+    brief = f"LSTM {100 * lstm.success.value:.1f}%, Transformer {100 * transformer.success.value:.1f}%"
+    return Reading(ours=ours, verdict=above(lstm.success, transformer.success), why=why, brief=brief)
 
 
 def _read_typos(root: Path) -> Reading:
@@ -201,7 +214,9 @@ def _read_typos(root: Path) -> Reading:
         f"BLEU lost by the LSTM {falls[0]}, by the Transformer {falls[1]}: a difference of {gap.value:+.2f} "
         f"({gap.low:+.2f} to {gap.high:+.2f}). {explain_typos(root)}"
     )
-    return Reading(ours=f"BLEU, {', '.join(figures)}", verdict=worst((*verdicts, above(*falls))), why=why)
+    brief = f"LSTM loses {falls[0].value:.2f}, Transformer {falls[1].value:.2f}"
+    verdict = worst((*verdicts, above(*falls)))
+    return Reading(ours=f"BLEU, {', '.join(figures)}", verdict=verdict, why=why, brief=brief)
 
 
 def _split_by_kind(root: Path) -> tuple[list[AttentionModel], list[AttentionModel]]:
@@ -228,6 +243,7 @@ def _read_relative_change(root: Path) -> Reading:
     figures = [
         f"{m.name}: R_e of the last layer {short(m.layers[-1].relative)}, mean over layers {short(m.layered)}, "
         f"on other words after layer 1 {short(_first_layer(m).elsewhere)}"
+        + (f", of the vector that the classifier reads {short(m.pooled)}" if m.pooled else "")
         for m in (*lstms, *rest)
     ]
     verdicts = [above(_first_layer(lstms[0]).elsewhere, _first_layer(m).elsewhere) for m in rest]
@@ -237,7 +253,9 @@ def _read_relative_change(root: Path) -> Reading:
         + ", ".join(f"{one.number}: {one.relative.value:.2f}, {one.elsewhere.value:.2f}" for one in m.layers)
         for m in (*lstms, *rest)
     )
-    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=f"{why}. {explain_depth(root)}")
+    brief = ", ".join(f"{_KINDS.get(m.name, m.name)} {m.layers[-1].relative.value:.2f}" for m in (*lstms, *rest))
+    why = f"{why}. {explain_depth(root)}"
+    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=why, brief=f"last layer: {brief}")
 
 
 def _read_theorem(root: Path) -> Reading:
@@ -252,7 +270,8 @@ def _read_theorem(root: Path) -> Reading:
         f"{len(record.bounds)} settings: the mean is above the bound in {len(over)}, a tail above Markov's in {tails}; "
         f"nearest {worst_case.mean:.3g} of {worst_case.bound:.3g} ({worst_case.where})"
     )
-    return Reading(ours=ours, verdict="holds" if not over and not tails else "fails")
+    brief = f"bound kept in {len(record.bounds) - len(over)} of {len(record.bounds)} settings"
+    return Reading(ours=ours, verdict="holds" if not over and not tails else "fails", brief=brief)
 
 
 def _read_attention_shift(root: Path) -> Reading:
@@ -266,9 +285,9 @@ def _read_attention_shift(root: Path) -> Reading:
         f"{m.name}: " + ", ".join(f"{one.number}: {short(one.shift)}" for one in m.layers if one.shift is not None)
         for m in (*lstms, *others)
     )
-    return Reading(
-        ours=f"share of attention that moves, first layer: {figures}", verdict=worst(verdicts), why=f"{why}."
-    )
+    brief = ", ".join(f"{_KINDS.get(name, name)} {shift.value:.3f}" for name, shift in shifts if shift)
+    ours = f"share of attention that moves, first layer: {figures}"
+    return Reading(ours=ours, verdict=worst(verdicts), why=f"{why}.", brief=f"moved: {brief}")
 
 
 # --- the settings, fixed before the run
@@ -431,7 +450,7 @@ ATTENTIVE = Paper(
     claims=(
         Claim(
             id="S1",
-            claim="one changed word: an LSTM falls more often than self-attention; the weakest word is worth most",
+            claim="one changed word fools an LSTM more often than BERT, most often the weakest word",
             theirs="Yelp, LSTM / BERT / not pre-trained: ASMAX-GR 62/17/35, GS-GR 79/52/53, GS-EC 78/50/53 (%)",
             steps=(*_REVIEWS, *ONE_WORD[YELP]),
             varies=tuple(ONE_WORD[YELP]),
@@ -441,7 +460,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S2",
-            claim="the same of entailment",
+            claim="one changed word fools an LSTM more often than BERT in entailment, too",
             theirs="MultiNLI, LSTM / BERT: ASMAX-GR 78/54, GS-GR 95/75, GS-EC 95/75 (%)",
             steps=(PAIRS, *ONE_WORD[PAIRS], *SMALLER),
             varies=(*ONE_WORD[PAIRS], *SMALLER),
@@ -451,7 +470,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S3",
-            claim="GS-EC is as successful as GS-GR, closer, and reads better",
+            claim="GS-EC is as successful as GS-GR, closer in embedding, and reads better",
             theirs="readability .55 against 1.0; people right on 64.6% and 68.8%",
             steps=(*_COMPARED, NEAREST),
             varies=(NEAREST,),
@@ -461,7 +480,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S4",
-            claim="three words force a keyword into a translation, of an LSTM more often than of a Transformer",
+            claim="three words force a keyword into an LSTM's translation more often than into a Transformer's",
             theirs="27.5% against 10.5%",
             steps=("translation/keyword",),
             read=_read_keyword,
@@ -469,7 +488,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S5",
-            claim="one typo a sentence lowers BLEU, of an LSTM more",
+            claim="one typo a sentence lowers the BLEU of an LSTM more than that of a Transformer",
             theirs="LSTM 25.10 to 13.44, Transformer 34.90 to 26.02",
             steps=("translation/typos", *TYPOS),
             varies=tuple(TYPOS),
@@ -478,7 +497,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S6",
-            claim="one changed word moves few states after the first layer of self-attention, all of an LSTM",
+            claim="one changed word moves an LSTM's states more than BERT's",
             theirs="R_e .83 LSTM, .56 BERT",
             steps=("attention", DEPTH),
             varies=(DEPTH,),
@@ -487,7 +506,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S7",
-            claim="Theorem 1: attention scores move by at most C delta / sqrt(d) on average, with Markov's tail",
+            claim="Theorem 1: attention scores move by at most C delta / sqrt(d) on average",
             theirs="proved",
             steps=("attention",),
             read=_read_theorem,
@@ -495,7 +514,7 @@ ATTENTIVE = Paper(
         ),
         Claim(
             id="S8",
-            claim="under attack the attention of an LSTM shifts, that of BERT stays",
+            claim="under attack an LSTM's attention shifts and BERT's stays",
             theirs="Figures 1 to 3",
             steps=("attention",),
             read=_read_attention_shift,

@@ -49,7 +49,8 @@ def _read_success(root: Path) -> Reading:
     reasons = "; ".join(f"{tried.victim}, {tried.search}: {_list_reasons(tried.reasons)}" for tried in rows)
     why = f"What ended the searches that found nothing: {reasons}."
     shows = worst(above(rate, HALF) for rate in best.values())
-    return Reading(ours=f"{figures}{_describe_generator(record)}", verdict=shows, why=why)
+    brief = ", ".join(f"{victim} {100 * rate.value:.0f}%" for victim, rate in best.items())
+    return Reading(ours=f"{figures}{_describe_generator(record)}", verdict=shows, why=why, brief=f"found: {brief}")
 
 
 def _read_savings(root: Path) -> Reading:
@@ -72,7 +73,8 @@ def _read_savings(root: Path) -> Reading:
         f"{f'; {other}' if other else ''}."
     )
     ours = f"{_list_savings(record) or 'found by neither'}{_describe_generator(record)}"
-    return Reading(ours=ours, verdict=worst(shows), why=why)
+    brief = ", ".join(f"{pair.victim} {pair.asked.value:.1f} times" for pair in found)
+    return Reading(ours=ours, verdict=worst(shows), why=why, brief=brief)
 
 
 def _find_savings(record: NaturalRecord) -> list[SearchPair]:
@@ -114,7 +116,8 @@ def _read_distances(root: Path) -> Reading:
     )
     why = f"Mean distances by every search: {others}."
     ours = f"{'; '.join((figures, *larger))}{_describe_generator(record)}"
-    return Reading(ours=ours, verdict=worst(verdicts), why=why)
+    brief = ", ".join(f"{pair.two} larger in {100 * pair.larger.value:.0f}%" for pair in record.pairs)
+    return Reading(ours=ours, verdict=worst(verdicts), why=why, brief=brief)
 
 
 def _judge_pairs(pairs: Sequence[VictimPair], accuracy: Mapping[str, Rate]) -> tuple[list[str], list[str]]:
@@ -141,7 +144,9 @@ def _read_sweep(root: Path) -> Reading:
         f"{c.group}: {c.rho:.2f} ({c.low:.2f} to {c.high:.2f}) over {c.count}" for c in record.correlations
     )
     verdict = worst(sign(c.rho, c.low, c.high) for c in record.correlations)
-    return Reading(ours=f"rank correlation, {figures}", verdict=verdict, why=_explain_sweep(record))
+    most = max(record.correlations, key=lambda one: one.count)
+    brief = f"rank correlation {most.rho:.2f} over {most.count}"
+    return Reading(ours=f"rank correlation, {figures}", verdict=verdict, why=_explain_sweep(record), brief=brief)
 
 
 def _explain_sweep(record: NaturalRecord) -> str:
@@ -176,7 +181,8 @@ def _read_synthetic(root: Path) -> Reading:
         f"{found.plane_apart.mean:.3f} by search in the plane ({len(found.off_curve)}); from the {len(found.data)} "
         f"points of it that the record keeps {short(latent)} and {short(plane)}"
     )
-    return Reading(ours=ours, verdict=above(plane, latent))
+    brief = f"distance {latent.value:.2f} by latent search, {plane.value:.2f} in the input"
+    return Reading(ours=ours, verdict=above(plane, latent), brief=brief)
 
 
 def _read_sentences(root: Path) -> Reading:
@@ -184,7 +190,7 @@ def _read_sentences(root: Path) -> Reading:
 
     It is read for the paper's ARAE (`plain`) and for ours, where they have a record.
     """
-    figures, shows, why = [], [], []
+    figures, shows, why, brief = [], [], [], ""
     for name in ("plain", "ours"):
         record = NaturalTextRecord.read(root / "sentences" / "compare" / name)
         rows = [] if record is None else [tried for tried in record.tried if tried.distance.mean is not None]
@@ -197,12 +203,15 @@ def _read_sentences(root: Path) -> Reading:
         larger, verdicts = _judge_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
         figures.append(f"{name} ARAE, {'; '.join((*found, *larger))}")
         shows += verdicts
+        means = (f"{t.victim.removeprefix('Pair-')} {t.distance.mean:.2f}" for t in rows)
+        brief = brief or f"{', '.join(means)} (the paper's ARAE)"
         started = ", ".join(f"{t.victim} {short(t.started)}" for t in rows)
         why.append(f"With the {name} ARAE what comes back changes the answer before any search: {started}.")
         why += _explain_accuracies(record, name)
     if not figures:
         need(NaturalTextRecord.read, root / "sentences" / "compare" / "plain")
-    return Reading(ours="; ".join(figures), verdict=worst(shows), why=" ".join((*why, _explain_starts(root))).strip())
+    ours, reason = "; ".join(figures), " ".join((*why, _explain_starts(root))).strip()
+    return Reading(ours=ours, verdict=worst(shows), why=reason, brief=brief)
 
 
 def _explain_accuracies(record: NaturalTextRecord, name: str) -> Iterator[str]:
@@ -255,7 +264,8 @@ def _read_probes(root: Path) -> Reading:
     shows = [above(tried.success, NOTHING) if tried.success.hits else "fails" for _, tried in tries]
     started = "; ".join(f"{name} {short(tried.started)}, {_list_reasons(tried.reasons)}" for name, tried in tries)
     why = f"Reached by the sentence model alone, before any search, and why others were not: {started}."
-    return Reading(ours=figures, verdict=worst(shows), why=why)
+    brief = ", ".join(f"{name} {100 * tried.success.value:.0f}%" for name, tried in tries)
+    return Reading(ours=figures, verdict=worst(shows), why=why, brief=f"found: {brief}")
 
 
 def _list_reasons(reasons: Mapping[str, int]) -> str:
@@ -454,7 +464,7 @@ LATENT = Paper(
     claims=(
         Claim(
             id="N1",
-            claim="iterative search in the latent space of a WGAN finds adversaries of a forest and of LeNet",
+            claim="search in the latent space of a WGAN finds adversaries of a forest and of LeNet",
             theirs="Table 1",
             steps=("natural/compare",),
             read=_read_success,
@@ -462,7 +472,7 @@ LATENT = Paper(
         ),
         Claim(
             id="N2",
-            claim="hybrid shrinking search needs a quarter of the time at a similar distance",
+            claim="hybrid shrinking search is about 4 times faster than iterative search",
             theirs="4 times",
             steps=("natural/regime", "natural/compare"),
             read=_read_savings,
@@ -471,7 +481,7 @@ LATENT = Paper(
         ),
         Claim(
             id="N3",
-            claim="a more accurate classifier needs a larger change",
+            claim="the more accurate of two image classifiers needs the larger change",
             theirs="forest 1.24 (90.45%), LeNet 1.61 (98.71%); LeNet the larger in 78%",
             steps=("natural/compare",),
             read=_read_distances,
@@ -479,7 +489,7 @@ LATENT = Paper(
         ),
         Claim(
             id="N4",
-            claim="the change follows accuracy over widths, dropouts and 80 classifiers",
+            claim="the change needed rises with accuracy over 80 classifiers",
             theirs="Figure 4",
             steps=("natural/sweep",),
             read=_read_sweep,
@@ -487,7 +497,7 @@ LATENT = Paper(
         ),
         Claim(
             id="N5",
-            claim="of sentences too: the more accurate classifier needs the larger change",
+            claim="the more accurate classifier of sentences needs the larger change, too",
             theirs="embeddings .12 (62.0%), LSTM .14 (69.6%), TreeLSTM .26 (89.0%)",
             steps=("sentences/compare/plain", "sentences/compare/ours", _REFINED),
             varies=(_REFINED,),
@@ -496,7 +506,7 @@ LATENT = Paper(
         ),
         Claim(
             id="N6",
-            claim="translators can be probed for a word to appear or a verb to be dropped",
+            claim="probes find sentences whose translation gains a word or drops a verb",
             theirs="Tables 4, 5, 11, 12",
             steps=("sentences/probes",),
             read=_read_probes,
@@ -504,7 +514,7 @@ LATENT = Paper(
         ),
         Claim(
             id="N7",
-            claim="on a synthetic manifold the latent search stays on it, search in the input leaves it",
+            claim="latent search stays on a synthetic manifold, search in the input leaves it",
             theirs="Figure 5",
             steps=("natural/synthetic",),
             read=_read_synthetic,
@@ -512,9 +522,9 @@ LATENT = Paper(
         ),
         Claim(
             id="N8",
-            claim="people find natural adversaries more natural than FGSM's",
+            claim="people find natural adversaries more natural than those of FGSM",
             theirs="78%; tables 7 and 8",
-            instead="wants people: malaprop humans asks them, and was tried on made answers alone (docs/humans.md); "
+            instead="needs people: malaprop humans asks them, and was tried on made answers alone (docs/humans.md); "
             "what a judge says of images is in docs/natural.md",
         ),
     ),

@@ -199,7 +199,10 @@ def _over_all_data(
         why = [f"{_SHOWN[data]}: {one.why}" for data, one in found.items() if one.why and one.verdict in AMISS]
         why += [explain(root)] if explain is not None else []
         return Reading(
-            ours="; ".join(figures), verdict="figure" if "figure" in verdicts else worst(verdicts), why=" ".join(why)
+            ours="; ".join(figures),
+            verdict="figure" if "figure" in verdicts else worst(verdicts),
+            why=" ".join(why),
+            brief="; ".join(f"{_SHOWN[data]}: {one.brief}" for data, one in found.items() if one.brief),
         )
 
     return read_all
@@ -210,7 +213,8 @@ def _read_zoo(root: Path) -> Reading:
     names = {str(item["name"]) for item in read_printed(root / "zoo")["items"]}
     missing = [name for name in _ZOO if name not in names]
     ours = f"{len(_ZOO) - len(missing)} of {len(_ZOO)} can be trained by name"
-    return Reading(ours=ours, verdict="fails" if missing else "by construction")
+    brief = f"{len(_ZOO) - len(missing)} models"
+    return Reading(ours=ours, verdict="fails" if missing else "by construction", brief=brief)
 
 
 def _factors_reader(folder: str) -> Callable[[Path, str], Reading]:
@@ -224,9 +228,11 @@ def _factors_reader(folder: str) -> Callable[[Path, str], Reading]:
         if share is None:
             return Reading(ours=figures or "no factor can be told", verdict="inconclusive")
         ours = f"{figures}; the paper's order in {100 * share:.1f}% of resamples of the models"
+        brief = ", ".join(f"{name} {found[name].value:.3f}" for name in record.order[:2])
         if record.order[: len(_FACTORS)] == _FACTORS:
-            return Reading(ours=ours, verdict="holds" if share >= 0.95 else "leans")
-        return Reading(ours=ours, verdict="fails" if share <= 0.05 else "inconclusive", why=explain_factors(record))
+            return Reading(ours=ours, verdict="holds" if share >= 0.95 else "leans", brief=brief)
+        verdict = "fails" if share <= 0.05 else "inconclusive"
+        return Reading(ours=ours, verdict=verdict, why=explain_factors(record), brief=brief)
 
     return read
 
@@ -259,6 +265,7 @@ def _read_architectures(root: Path, data: str) -> Reading:
         ours="; ".join(figures) or "one class alone",
         verdict=worst(verdicts),
         why=f"What points the other way: {'; '.join(gaps)}. {explain_classes(record)}",
+        brief=f"{len(verdicts) - len(gaps)} of {len(verdicts)} comparisons",
     )
 
 
@@ -272,7 +279,8 @@ def _read_inputs(root: Path, data: str) -> Reading:
     hard = [name for name in ("Character", "BERT") if name in means]
     easy = [name for name in means if name not in hard]
     verdict = worst(above(means[e], means[h]) for h in hard for e in easy)
-    return Reading(ours=f"as targets: {figures}", verdict=verdict, why=explain_inputs(record))
+    brief = ", ".join(f"{name} {mean.value:.3f}" for name, mean in means.items() if name in hard)
+    return Reading(ours=f"as targets: {figures}", verdict=verdict, why=explain_inputs(record), brief=brief)
 
 
 def _average(some: Sequence[Estimate]) -> Estimate:
@@ -293,7 +301,7 @@ def _read_matrix(root: Path, data: str) -> Reading:
         raise RecordError("no text of any model was tried on another")
     means = f"mean {short(record.pairs)}, base {short(record.base)}"
     ours = f"{len(many)} x {len(many)} rates, {min(rates):.2f} to {max(rates):.2f}; {means}"
-    return Reading(ours=ours, verdict="figure")
+    return Reading(ours=ours, verdict="figure", brief=f"{len(many)} models, mean {record.pairs.value:.3f}")
 
 
 def _read_success(root: Path, data: str) -> Reading:
@@ -306,7 +314,7 @@ def _read_success(root: Path, data: str) -> Reading:
     ours = f"mean of {len(rates)} models {fmean(values):.1f}%, {min(values):.1f}% to {max(values):.1f}%"
     least = sorted((m for m in record.models if m.success.total), key=lambda m: m.success.value)[:3]
     why = f"The hardest to break are {', '.join(f'{m.name} {short(m.success)}' for m in least)}."
-    return Reading(ours=ours, verdict=above(pool(rates), HALF), why=why)
+    return Reading(ours=ours, verdict=above(pool(rates), HALF), why=why, brief=f"{fmean(values):.1f}%")
 
 
 def _read_ensembles(root: Path, data: str) -> Reading:
@@ -318,7 +326,9 @@ def _read_ensembles(root: Path, data: str) -> Reading:
     figures = "; ".join(f"size {c.size}: {short(c.difference)} over the expert's" for c in found)
     verdicts = (sign(c.difference.value, c.difference.low, c.difference.high) for c in found)
     why = "Sizes were varied from the smallest to the largest; the difference of each is given with its interval."
-    return Reading(ours=figures, verdict=worst(verdicts), why=why)
+    gains = [c.difference.value for c in found]
+    brief = f"{min(gains):+.3f} to {max(gains):+.3f}"
+    return Reading(ours=figures, verdict=worst(verdicts), why=why, brief=brief)
 
 
 def _read_measures(root: Path, data: str) -> MeasuredRecord:
@@ -350,6 +360,7 @@ def _read_rules(root: Path, data: str) -> Reading:
         ours=f"{_format_mean(best)} against {_format_mean(base)}, {ahead}, {words}{everywhere}",
         verdict=verdict if best.words <= base.words else worst((verdict, "leans")),
         why=_explain_rules(record),
+        brief=f"{100 * best.mean:.1f}% against {100 * base.mean:.1f}%",
     )
 
 
@@ -382,7 +393,8 @@ def _read_families(root: Path, data: str) -> Reading:
         for one, two in turned
     )
     why = f"One after the other: {gaps}. Where the rules come from was varied. {varied}"
-    return Reading(ours=figures, verdict=falling(list(added.values())), why=why)
+    brief = ", ".join(f"{name} {100 * added[name].value:.0f}%" for name in ("word", "character") if name in added)
+    return Reading(ours=figures, verdict=falling(list(added.values())), why=why, brief=brief)
 
 
 def _add_families(cells: Sequence[MeasuredCell]) -> dict[str, Rate]:
@@ -410,7 +422,8 @@ def _read_growth(root: Path, data: str) -> Reading:
     ours = f"members: {', '.join(f'{100 * x:.1f}%' for x in sizes)}; words allowed: {figures}"
     wholes = ", ".join(f"{whole.rules} {_format_mean(whole)}" for whole in found.wholes)
     why = f"Members and words allowed were varied. By ensemble, with intervals: {wholes}."
-    return Reading(ours=ours, verdict=worst((grown, members)), why=why)
+    ends = [100 * shares[one].value for one in (min(shares, key=float), max(shares, key=float))]
+    return Reading(ours=ours, verdict=worst((grown, members)), why=why, brief=f"{ends[0]:.1f}% to {ends[1]:.1f}%")
 
 
 def _read_bias(root: Path, data: str) -> Reading:
@@ -425,7 +438,9 @@ def _read_bias(root: Path, data: str) -> Reading:
         for one in record.found
     )
     why = f"Rates beside half of the rules are as follows. {gaps} {_explain_bias(record)}"
-    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=why)
+    low, high = (min(100 * getattr(one, name).value for one in record.found) for name in ("falls", "rises"))
+    brief = f"falls {low:.0f}%, rises {high:.0f}%"
+    return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=why, brief=brief)
 
 
 def _explain_bias(record: DiagnosisRecord) -> str:
@@ -474,7 +489,8 @@ def _read_spread(root: Path, data: str) -> Reading:
     )
     verdicts = [*(sign(gap.value, gap.low, gap.high) for gap in gaps.values()), above(among, across)]
     why = f"Text by text the share of {', '.join(f'{name} is {short(gap)}' for name, gap in gaps.items())}."
-    return Reading(ours=ours, verdict=worst(verdicts), why=why)
+    brief = f"BERT {average(shares[rest[0]]).value:.2f}, others from {min(average(shares[n]).value for n in words):.2f}"
+    return Reading(ours=ours, verdict=worst(verdicts), why=why, brief=brief)
 
 
 def _measure_overlap(strongest: Mapping[str, Sequence[Sequence[int]]], pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -504,10 +520,10 @@ UNIVERSAL = Paper(
         *list_varied(),
     ),
     claims=(
-        Claim(id="U1", claim="a zoo of 63 models", theirs="Table 7", steps=("zoo",), read=_read_zoo),
+        Claim(id="U1", claim="63 models can be trained by name", theirs="Table 7", steps=("zoo",), read=_read_zoo),
         Claim(
             id="U2",
-            claim="what decides whether PWWS carries over: input form > architecture > embedding > capacity",
+            claim="input form affects the transfer of PWWS most, then architecture, embedding, capacity",
             theirs="AG News .286 > .197 > .085 > .066; MR .285 > .145 > .114 > .045",
             steps=(*_name_on_all_data("transfer/{data}"), *KNOWN),
             varies=tuple(KNOWN),
@@ -516,15 +532,15 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U3",
-            claim="the same order under the genetic attack",
-            theirs=".030 > .018 > .015 > .013",
+            claim="the order is the same under the genetic attack",
+            theirs="AG News .030 > .018 > .015 > .013; MR .049 > .021 > .015 > .011",
             steps=_name_on_all_data("genetic/{data}"),
             read=_over_all_data(_factors_reader("genetic")),
             fails=_ORDER_FAILS,
         ),
         Claim(
             id="U4",
-            claim="within a class of architectures texts carry further than across",
+            claim="adversarial texts transfer better within a class of architectures than across",
             theirs="LSTM to LSTM .448, CNN to CNN .442, BERT to BERT .396, CNN to BERT .169, BERT to CNN .348",
             steps=_name_on_all_data("transfer/{data}"),
             read=_over_all_data(_read_architectures),
@@ -532,7 +548,7 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U5",
-            claim="characters and BERT are hardest to hit",
+            claim="models of characters and BERT are the hardest targets of transfer",
             theirs="Random .415, Character .263, ELMo .383, BERT .210",
             steps=(*_name_on_all_data("transfer/{data}"), OWN),
             varies=(OWN,),
@@ -541,22 +557,22 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U6",
-            claim="the transfer matrix",
+            claim="a matrix shows the transfer between all models",
             theirs="Figure 3",
             steps=_name_on_all_data("transfer/{data}"),
             read=_over_all_data(_read_matrix),
         ),
         Claim(
             id="U7",
-            claim="genetic search finds ensembles that carry further than the expert's",
-            theirs="Figure 1, most at small sizes",
+            claim="ensembles from a genetic search transfer better than an expert's",
+            theirs="Figure 1: better in most cases, most so for small ensembles",
             steps=_name_on_all_data("ensembles/{data}"),
             read=_over_all_data(_read_ensembles),
             fails="at some size the expert's carries further, beyond the interval of the difference",
         ),
         Claim(
             id="U8",
-            claim="rules from models beat rules from counts, at most 30% of words changed",
+            claim="replacement rules mined from models beat rules from word counts",
             theirs="AG News 62.7% against 29.0%, MR 86.8% against 68.0%; Table 1 shows three texts that fool all 63",
             steps=_name_on_all_data("rules/{data}/measured"),
             read=_over_all_data(_read_rules),
@@ -564,7 +580,7 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U9",
-            claim="rules break word models most, then ELMo, characters, BERT",
+            claim="rules succeed most on word models, then on ELMo, characters, BERT",
             theirs="AG News / MR: word 69.9/90.1, ELMo 57.5/89.3, character 49.2/80.0, BERT 33.4/65.8 (%)",
             steps=_name_on_all_data("rules/{data}/measured"),
             read=_over_all_data(_read_families),
@@ -572,7 +588,7 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U10",
-            claim="rules break more with more members and with more words allowed",
+            claim="rules succeed more with more ensemble members and more words allowed",
             theirs="5% to 30% of words: 16.3 to 63.2 (AG News), 36.2 to 87.0 (MR)",
             steps=_name_on_all_data("rules/{data}/measured"),
             read=_over_all_data(_read_growth),
@@ -580,7 +596,7 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U11",
-            claim="rules show the bias of the data: the word's PMI with its label falls, with others it rises",
+            claim="mined rules expose dataset bias: PMI with the label falls, with others it rises",
             theirs="Table 6",
             steps=_name_on_all_data("rules/{data}/shown"),
             read=_over_all_data(_read_bias),
@@ -588,7 +604,7 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U12",
-            claim="word models agree on few important words, BERT spreads over many",
+            claim="word models agree on few important words, BERT spreads importance over many",
             theirs="Figures 5 and 6",
             steps=_name_on_all_data("importance/{data}"),
             read=_over_all_data(_read_spread),
@@ -597,7 +613,7 @@ UNIVERSAL = Paper(
         ),
         Claim(
             id="U13",
-            claim="PWWS breaks most texts",
+            claim="PWWS succeeds on most texts",
             theirs="66.6% (AG News), 90.8% (MR)",
             steps=_name_on_all_data("transfer/{data}"),
             read=_over_all_data(_read_success),
