@@ -301,7 +301,7 @@ def _read_matrix(root: Path, data: str) -> Reading:
         raise RecordError("no text of any model was tried on another")
     means = f"mean {short(record.pairs)}, base {short(record.base)}"
     ours = f"{len(many)} x {len(many)} rates, {min(rates):.2f} to {max(rates):.2f}; {means}"
-    return Reading(ours=ours, verdict="figure", brief=f"{len(many)} models, mean {record.pairs.value:.3f}")
+    return Reading(ours=ours, verdict="figure", brief=f"{len(many)} models, mean {fmean(rates):.3f}")
 
 
 def _read_success(root: Path, data: str) -> Reading:
