@@ -30,7 +30,7 @@ FEATURES = (
     ),
     ("sentence paraphrases", "translation, language models, syntax", "back-translation, in no recipe", "GAN, SCPN"),
 )  # fmt: skip
-SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/figures.md has all cells
+SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/performance.md has all cells
 
 
 def beside_lines(held: Mapping[str, Any]) -> list[str]:

@@ -56,6 +56,7 @@ from malaprop_bench import (
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
 )
+_LINK = re.compile(r"\]\((?=[\w-]+(?:/[\w*-]+)*\.md)")
 RECIPES = "../measured/recipes.json"  # from a recipe's page
 _END = "<!-- end of figures -->\n"
 _FIGURES = re.compile(rf"(?P<head><!-- recipe figures: (?P<name>\S+) -->\n)(?:\n.*?{_END})?", re.DOTALL)
@@ -168,7 +169,7 @@ def filled(text: str, folder: Path) -> tuple[str, int]:
     def one(found: re.Match[str]) -> str:
         if (kind := found["kind"]) not in TABLES:
             raise unknown("table", kind, TABLES)
-        lines = TABLES[kind](read(folder / found["file"]))
+        lines = _link_from(found["file"], TABLES[kind](read(folder / found["file"])))
         return "".join([found["head"], "\n", *(f"{line}\n" for line in lines), "\n", found["tail"]])
 
     def of_recipe(found: re.Match[str]) -> str:
@@ -178,6 +179,12 @@ def filled(text: str, folder: Path) -> tuple[str, int]:
     made, tables = _MARK.subn(one, text)
     made, figures = _FIGURES.subn(of_recipe, made)
     return made, tables + figures
+
+
+def _link_from(file: str, lines: list[str]) -> list[str]:
+    """Make the links of a table, which start in docs, start in the page's folder below docs."""
+    docs, _, _ = file.partition("measured/")
+    return [_LINK.sub(f"]({docs}", line) for line in lines] if docs.startswith("../") else lines
 
 
 def read(path: Path) -> Records:

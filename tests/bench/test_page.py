@@ -28,6 +28,26 @@ def test_what_lies_between_the_marks_is_made_anew(held):
     assert held.read_text() == once
 
 
+def test_links_of_a_table_lead_from_the_page_that_holds_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(page.TABLES, "linked", lambda _: ["| [pwws](recipes/pwws.md#cost) | [site](https://x.md) |"])
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured/a.json").write_text("{}")
+    for folder, up in (("", ""), ("appendix", "../")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        mark = f"<!-- table: {up}measured/a.json linked -->\n<!-- end of table -->\n"
+        made, _ = page.filled(mark, tmp_path / folder)
+        assert f"| [pwws]({up}recipes/pwws.md#cost) | [site](https://x.md) |" in made
+
+
+def test_what_the_page_of_figures_says_in_short():
+    (held,) = page.read(DOCS / "measured/audit.json")
+    text = " ".join((DOCS / "figures.md").read_text(encoding="utf-8").split())
+    clean = [run["clean_accuracy"]["value"] for run in held["runs"]]
+    left = [100 * run["accuracy_under_attack"]["value"] for run in held["runs"]]
+    assert f"falls from about 80% to between {min(left):.0f}% and {max(left):.0f}%" in text
+    assert all(0.78 < value < 0.84 for value in clean)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
@@ -99,6 +119,19 @@ def test_what_the_page_of_performance_says_in_short():
     assert (len(shares), sum(share >= 0.775 for share in shares)) == (11, 9)
 
 
+def test_what_the_page_of_peers_says():
+    (held,) = page.read(DOCS / "measured/recipes.json")
+    text = " ".join((DOCS / "peers.md").read_text(encoding="utf-8").split())
+    cells = [(cell, cell["peers"]["TextAttack"]) for cell in held["cells"] if "TextAttack" in cell["peers"]]
+    equal = [peer["equal"] for cell, peer in cells if cell["recipe"] == "pwws"]
+    alike = {sum(one[name] for one in equal) for name in ("rows", "statuses", "texts")}
+    assert f"ends alike for all {alike.pop()} texts" in text
+    assert not alike
+    faster = [peer["processor_ratios"][0] for cell, peer in cells if cell["victim"] != "BERT"]
+    assert sum(ratio >= 10 for ratio in faster) > 0.7 * len(faster)
+    assert f"most recipes are 10 to {round(max(faster), -1):.0f} times as fast" in text
+
+
 def test_lines_are_added(tmp_path):
     for number in (1, 2):
         path = page.append(tmp_path / "new", "scorers", {"number": number})
@@ -112,7 +145,8 @@ def test_lines_are_added(tmp_path):
         ("appendix/performance.md", 10),
         ("leaderboard.md", 1),
         ("victims-reference.md", 1),
-        ("figures.md", 5),
+        ("figures.md", 1),
+        ("appendix/figures.md", 1),
         ("zoo.md", 1),
         ("llm.md", 2),
         ("../README.md", 1),
@@ -121,7 +155,7 @@ def test_lines_are_added(tmp_path):
         ("install.md", 1),
         ("labels-alone.md", 2),
         ("appendix/certified.md", 2),
-        ("peers.md", 4),
+        ("appendix/peers.md", 5),
         ("appendix/hardening.md", 3),
     ],
 )
