@@ -34,7 +34,7 @@ _ALIKE = {
 # of languages whose list lacks words of several characters, or that have none
 _MORE_STOP_WORDS = {"zh": ("chinese-words", "stop.txt"), "th": ("thai", "stopwords_th.txt")}
 # Letters of other scripts that most typefaces draw alike: Arabic and Persian, Hebrew, kana and Han, Devanagari, Thai.
-_ALIKE_ELSEWHERE = "\u064a\u06cc\u0649 \u0643\u06a9 \u0647\u06c1\u0629 \u0627\u0623\u0625 דר הח וז םס בכ גנ "
+_ALIKE_ELSEWHERE = "\u064a\u06cc\u0649 \u0643\u06a9 \u0647\u06c1 \u0627\u0623\u0625 דר הח וז םס בכ גנ "
 _ALIKE_ELSEWHERE += "カ力 ロ口 エ工 タ夕 ト卜 ハ八 ニ二 へヘ べベ りリ ンソ シツ बव भम घध षप ขช ดต คศ ฎฏ ผฝ พฟ ซช"
 _DIGITS = {"a": "4@", "b": "8", "e": "3", "g": "96", "i": "1", "l": "1", "o": "0", "q": "9", "s": "5", "z": "2"}
 # Marks on letters, least conspicuous and most widespread first: circumflex, caron, dot, acute, diaeresis, ring, grave,

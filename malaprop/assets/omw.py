@@ -11,6 +11,7 @@ from malaprop.assets import store
 from malaprop.assets.archives import Members
 from malaprop.assets.chinese import read_synonyms
 from malaprop.assets.lexicon import read_packaged
+from malaprop.assets.segment import open_segmenter
 from malaprop.assets.wordlists import base_forms, is_frequent
 from malaprop.core.errors import AssetError
 from malaprop.core.text import word_pattern
@@ -117,6 +118,8 @@ class Thesaurus:
         return sum(one.endswith(part) for one in own) >= _KIND * len(own)
 
     def _is_in_use(self, name: str) -> bool:
+        if self.code == "th":  # no list says what is frequent, and a name may be a phrase without spaces
+            return len(open_segmenter(self.code)(name)) == 1
         return is_frequent(name, self.code, most=_IN_USE)
 
     def _find_forms(self, word: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def test_each_row_of_the_table_is_a_cell_of_the_record():
 REACHED = [(code, recipe) for recipe in ("pwws", "textfooler") for code in ("de", "fr", "es", "it", "zh")]
 
 
-@pytest.mark.parametrize(("code", "recipe"), [one for one in REACHED if one != ("de", "textfooler")])
+@pytest.mark.parametrize(("code", "recipe"), REACHED)
 def test_words_break_half_of_the_texts_with_words_that_are_listed(code, recipe):
     cells = [one for one in RECORD["cells"] if (one["language"], one["recipe"]) == (code, recipe)]
     assert cells
