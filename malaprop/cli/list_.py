@@ -25,6 +25,15 @@ KINDS = (
     "constraints",
     "goals",
 )
+_NEXT = {
+    "recipes": "malaprop attack RECIPE --victim VICTIM --data DATA",
+    "suites": "malaprop audit --attack SUITE --victim VICTIM --data DATA",
+    "models": "malaprop train MODEL --data DATA",
+    "victims": "malaprop audit --victim VICTIM --data DATA",
+    "defences": "malaprop study defences --defence DEFENCE",
+    "datasets": "malaprop audit --data DATA",
+    "assets": "malaprop fetch ASSET",
+}
 _WIDE = 110  # characters a terminal needs for all columns
 _SPARED = ("parameters", "date")  # columns left out on narrower terminals; --json has them
 
@@ -49,6 +58,7 @@ def list_(
     rows = _rows(kind)
     if not quiet:
         _print(kind, rows)
+    o.suggest(_NEXT.get(kind, "see how parts make an attack: docs/attacks.md"), quiet, json)
     o.finish({"command": "list", "kind": kind, "items": rows}, json)
 
 
@@ -186,4 +196,5 @@ def fetch(
         states[name] = store.state(name)
         if not quiet:
             print(f"{name}: {states[name]} in {path}")
+    o.suggest("malaprop list assets shows what is in the cache; malaprop audit --n 50 uses it", quiet, json)
     o.finish({"command": "fetch", "assets": states}, json)

@@ -77,6 +77,7 @@ def report(
         counts |= {"against": str(against), "compared": compared.to_rows(), "alone": list(compared.alone)}
     _write_beside(runs, export, card, quiet)
     _write_leaderboard(records, leaderboard, quiet)
+    o.suggest(f"open {path} in a browser", quiet, json)
     o.finish({"command": "report", "report": str(path), **counts}, json)
 
 

@@ -72,6 +72,9 @@ def status(
             print("nothing that a command wrote")
         elif held.left:
             print(f"{held.left:,} examples are left; give the same command again, with the same --out")
+    if held.studies:
+        again = f"malaprop run {held.studies[0][0] / 'study.toml'}"
+        o.suggest(again if held.left else f"malaprop report {' '.join(map(str, folders))}", quiet, json)
     o.finish({"command": "status", **_summary(held)}, json)
 
 

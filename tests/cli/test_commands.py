@@ -10,6 +10,7 @@ import pytest
 
 from malaprop.cli.main import main
 from malaprop.features.defending.detection import DETECTORS
+from malaprop.frame.study.settings import type_command
 
 MODEL = """
 import numpy as np
@@ -102,6 +103,25 @@ def test_attack_writes_outcomes_and_ends_in_one_json_line(place, type_in):
     lines = (place / "run" / "outcomes.jsonl").read_text().splitlines()
     assert len(lines) == 6
     assert 'recipe = "homoglyph"' in (place / "run" / "run.toml").read_text()
+
+
+def test_the_last_line_of_a_command_says_what_to_do_next(place, type_in):
+    said = type_in(*attack("--out", "run"))[1].splitlines()[-1]
+    assert said == (
+        "next: malaprop report run, or try more attacks: malaprop audit --victim toymodel:predict --data reviews.csv"
+    )
+    assert type_in(*attack("--out", "quiet", "--quiet"))[1] == ""
+    assert "next: " not in type_in(*attack("--out", "json", "--json"))[1]
+    assert type_in("report", "run")[1].splitlines()[-1] == "next: open run/report.html in a browser"
+
+
+def test_a_suggested_command_is_one_that_can_be_typed():
+    assert type_command("audit", victim="./my model", data=Path("a.csv")) == (
+        "malaprop audit --victim './my model' --data a.csv"
+    )
+    assert type_command("harden auto", model=("a", "b"), train_data=None) == (
+        "malaprop harden auto --model MODEL --train-data DATA"
+    )
 
 
 def test_the_same_seed_gives_the_same_outcomes_at_any_width(place, type_in):

@@ -22,7 +22,7 @@ from malaprop.frame.study.attack_tasks import (
 from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_sides
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.study import View
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ class AttackRun:
             summary=record.to_dict(),
             text=partial(summary_text, [folder]),
             notes=record.notes(),
-            last=f"outcomes in {folder}; see them with: malaprop report {folder}",
+            last=f"outcomes in {folder}",
+            next=f"malaprop report {folder}, or try more attacks: "
+            + type_command("audit", victim=self.victim, data=self.texts.data),
             report=False,
         )
 

@@ -16,7 +16,7 @@ from malaprop.features.audit.study import Audit
 from malaprop.frame.study.attack_tasks import DataReading, RunFigures
 from malaprop.frame.study.prompt_options import Prompting
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
-from malaprop.frame.study.settings import build, flat, known_names, opt, rename, show
+from malaprop.frame.study.settings import build, flat, known_names, opt, rename, show, type_command
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import FILE, View
 from malaprop.frame.study.vocabulary import ATTACKS, SEVERAL, VICTIM
@@ -274,6 +274,8 @@ class Check:
             markdown=markdown(record), annotations=annotate(record),
             troubles=[] if record.passed else record.failures(),
             last=f"{headline(record)}; all of it is in the folder, with junit.xml, summary.md and badge.svg",
+            next="open report.html in the folder for the texts that newly break" if less else
+            f"compare the next version with this one: {type_command('check', baseline=self.saving.out)}",
             code=0 if record.passed else LESS_ROBUST if less else 1,
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from malaprop.frame.study.attack_tasks import Conditions, DataReading, RunFigure
 from malaprop.frame.study.prompt_options import Prompting, on_prompt, split_sides
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import ATTACKS as ATTACKS_HELP
@@ -193,6 +193,8 @@ class Audit:
             notes=[note for run in record.runs for note in run.notes()],
             troubles=record.failed,
             last=f"report card: {record.folder / 'report.html'}",
+            next=f"open {record.folder / 'report.html'}, or make it stronger: "
+            + type_command("harden auto", model=self.victim, data=self.texts.data),
         )
 
 

@@ -13,7 +13,7 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.frame.study.attack_tasks import Conditions, DataReading, check_victim_task, run_task
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection, trained_on
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.shared_tasks import slug
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
@@ -249,7 +249,8 @@ class DetectFit:
             rows=[{"detector": model.name, **model.figures, **shares}],
             summary={"method": self.method, "name": model.name, **model.figures, **whole},
             notes=[_describe_left(model)] if model.rates else [],
-            last=f'attack it with: malaprop audit --victim "detect:{by}({victim})"',
+            last=f"detector in {by}",
+            next=type_command("audit", victim=f"detect:{by}({victim})", data=self.texts.data),
             report=False,
         )
 

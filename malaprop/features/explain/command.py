@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from malaprop.frame.command import options as o
 from malaprop.frame.command.settings_command import command
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ def explain_text(asked: ExplainCommand) -> None:
         _write_examples(examples, out, quiet)
     spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
     summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
+    o.suggest(type_command("attack pwws", victim=asked.victim, data=None), quiet, asked.json)
     o.finish({**summary, **_summary(examples)}, asked.json)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from malaprop.frame.command import options as o
 from malaprop.frame.command.settings_command import command
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.vocabulary import VICTIM
 
 
@@ -76,6 +76,7 @@ def write_copies(asked: AugmentCommand) -> None:
     if not asked.quiet:
         changed = f"{counts.rows:,} rows of {counts.texts:,} texts in {asked.out}"
         print(f"{changed}; {counts.bare:,} texts had nothing to change")
+    o.suggest(type_command("train SPEC", data=asked.out), asked.quiet, asked.json)
     o.finish({"command": "augment", "out": str(asked.out), **counts._asdict()}, asked.json)
 
 

@@ -19,7 +19,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.core.errors import SettingError
-from malaprop.frame.study.settings import flat, opt
+from malaprop.frame.study.settings import flat, opt, type_command
 from malaprop.frame.study.shared_tasks import CorrectTexts, attack_share, epoch_line, find_correct_texts, slug
 from malaprop.frame.study.study import View
 from malaprop.frame.study.training_methods import TEXTS
@@ -460,6 +460,7 @@ class AutoHarden:
             notes=() if self.trains else (f"{self.model} cannot be trained here: defences around it were tried",),
             troubles=[said for said in (doubt, self._describe_late(record)) if said],
             last=self._conclude(record, victim),
+            next=self._advance(record, victim),
         )  # fmt: skip
 
     def advise(self) -> str:
@@ -472,18 +473,24 @@ class AutoHarden:
         return f"no time was left for {late}; the same command with a larger --budget goes on" if late else ""
 
     def _conclude(self, record: AutoHardenRecord, victim: str) -> str:
-        """Return a line with the chosen method and how to use it, or with what to try next where none won."""
+        """Return a line with the chosen method and its model."""
         if record.chosen != NONE:
-            return f'chosen: {record.chosen}; attack it with: malaprop audit --victim "{victim}"'
-        steps = ["a larger --budget for the methods that had no time"] if record.late else []
-        if record.dear:
-            steps.append(f"a higher --loss than {record.loss:g}, at which {', '.join(record.dear)} may win")
-        steps.append("other --methods, or settings of them" if self.trains else "training with malaprop harden METHOD")
+            return f"chosen: {record.chosen}; as a victim: {victim}"
         where = f"the model in {victim} is the plain one" if record.is_folder else f"{self.model} stays as it is"
         left = "" if record.is_folder or self.study.saving.out is None else (
             f", and {self.study.saving.out} holds no new model"
         )  # fmt: skip
-        return f"chosen: none, for nothing won: {where}{left}; try {'; or '.join(steps)}"
+        return f"chosen: none, for nothing won: {where}{left}"
+
+    def _advance(self, record: AutoHardenRecord, victim: str) -> str:
+        """Return how to attack the chosen model, or what to try next where no method won."""
+        if record.chosen != NONE:
+            return type_command("audit", victim=victim, data=self.study.texts.data)
+        steps = ["a larger --budget for the methods that had no time"] if record.late else []
+        if record.dear:
+            steps.append(f"a higher --loss than {record.loss:g}, at which {', '.join(record.dear)} may win")
+        steps.append("other --methods, or settings of them" if self.trains else "training with malaprop harden METHOD")
+        return f"try {'; or '.join(steps)}"
 
 
 def _is_trained_on(card: Card, parts: Splits) -> bool:

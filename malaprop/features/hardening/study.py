@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError
 from malaprop.features.hardening.auto import AUTO, AutoHarden, AutoOptions
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
-from malaprop.frame.study.settings import build, opt
+from malaprop.frame.study.settings import build, opt, type_command
 from malaprop.frame.study.shared_tasks import epoch_line, slug
 from malaprop.frame.study.study import View, conduct
 from malaprop.frame.study.training_methods import DEFENCES, TEXTS
@@ -288,7 +288,8 @@ class Harden:
         return View(
             rows=[{"model": model.name, **model.figures}],
             summary={"method": self.name, "name": model.name, **model.figures},
-            last=f"model in {self.saving.out}; attack it with: malaprop audit --victim {self.saving.out}",
+            last=f"model in {self.saving.out}",
+            next=type_command("audit", victim=self.saving.out, data=self.texts.data),
             report=False,
         )
 

@@ -280,7 +280,7 @@ class Tune:
         return View(
             rows=_rows(record.trials),
             summary=_summarise(record),
-            last=f"all of it in {self.saving.out}; see it with: malaprop report {self.saving.out}",
+            last=f"all of it in {self.saving.out}",
         )
 
 

@@ -81,6 +81,7 @@ def export(  # noqa: PLR0913 - users set them by name
     _describe_export(summary, out, quiet=quiet)
     sizes = {"raters": len(summary.raters), "turns": list(summary.turns), "checks": summary.checks}
     whole = {"out": str(out), **sizes, "ask": list(summary.ask), "items": summary.counts, **written}
+    o.suggest(f"malaprop humans serve {out}", quiet, json)
     o.finish({"command": "humans export", **whole}, json)
 
 
@@ -152,6 +153,7 @@ def import_(
 
     brought = import_answers(study, answers)
     o.say(f"{brought.answers} answers by {brought.raters} raters are in {study}", quiet)
+    o.suggest(f"malaprop humans score {study}", quiet, json)
     o.finish({"command": "humans import", "answers": brought.answers, "raters": brought.raters}, json)
 
 
@@ -185,4 +187,5 @@ def score(
     if not quiet:
         print(terminal(scores))
     o.say(f"scores: {path}", quiet)
+    o.suggest(f"malaprop report {path.parent}", quiet, json)
     o.finish({"command": "humans score", "out": str(path), **scores.to_dict()}, json)

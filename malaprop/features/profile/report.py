@@ -56,6 +56,14 @@ def headline(records: Sequence[ProfileRecord]) -> Markup | None:
     return None
 
 
+def draw(records: Sequence[ProfileRecord]) -> Markup | None:
+    """Return the chart of the first record with a score, for the first page; None if there is none."""
+    record = next((one for one in records if any(entry.score is not None for entry in one.entries)), None)
+    if record is None:
+        return None
+    return panel("Accuracy against the share of changed words", chart(record.entries), _legend(record))
+
+
 def _score(one: ProfileEntry) -> str:
     return _estimate(one.score) if one.score is not None else one.reason
 
@@ -210,4 +218,4 @@ def terminal(record: ProfileRecord) -> str:
     return lines_of(title, NAMES, rows)
 
 
-SECTION = Section(rank=14, title=TITLE, body=body, terminal=terminal, headline=headline)
+SECTION = Section(rank=14, title=TITLE, body=body, terminal=terminal, headline=headline, figure=draw)

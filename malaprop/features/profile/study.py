@@ -14,7 +14,7 @@ from malaprop.frame.study.attack_tasks import check_judge, validity_option
 from malaprop.frame.study.prompt_options import Prompting
 from malaprop.frame.study.run_options import BudgetOptions, OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.shared_tasks import CorrectTexts, name_models
 from malaprop.frame.study.study import View
 from malaprop.frame.study.vocabulary import ATTACK, SEVERAL, VICTIM
@@ -210,6 +210,7 @@ class Profile:
             summary={"kind": "profile", "data": record.data, "texts": record.texts, "ranking": rows},
             notes=[*record.notes, *notes],
             troubles=[f"{one.victim}: {one.reason}" for one in record.entries if one.reason],
+            next=f"see where it breaks: {type_command('audit', victim=self.victim, data=self.texts.data)}",
         )
 
 

@@ -144,5 +144,6 @@ class Pretrain:
             rows=[{"model": model.name, **model.figures}],
             summary={"kind": self.kind, "out": folder, **model.figures},
             last=f"{self.kind} in {folder}",
+            next="malaprop list models shows the models that start from it: malaprop train MODEL",
             report=False,
         )

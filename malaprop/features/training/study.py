@@ -145,11 +145,12 @@ class Train:
         if self.is_zoo:
             return self.zoo.view(record)
         figures, folder = record.models[0].figures, self.saving.out
-        used = self.kind.use.format(folder=folder, data=self.texts.data)
+        used = self.kind.use.format(folder=folder, data=self.texts.data or "FILE")
         return View(
             rows=[{"model": record.models[0].name, **figures}],
             summary={"spec": self.spec, **figures},
-            last=f"model in {folder}; {used}",
+            last=f"model in {folder}",
+            next=used,
             report=False,
         )
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.frame.records.trained import TrainedModel, TrainedRecord
+from malaprop.frame.study.settings import type_command
 from malaprop.frame.study.study import View
 from malaprop.frame.study.training_methods import ALL, TEXTS
 
@@ -187,6 +188,7 @@ class Zoo:
             files={f"{ALL}.json": json.dumps(rows, indent=1, ensure_ascii=False) + "\n", f"{ALL}.md": text},
             text=text.rstrip,
             last=f"{trained}; table in {out / ALL}.md",
+            next=type_command("transfer", victim="NAME,NAME", zoo=out),
             failed=f"{len(failed)} of {len(record.models)} models failed: {who}" if failed else "",
             report=False,
         )

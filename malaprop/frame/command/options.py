@@ -63,6 +63,12 @@ def say(line: str, quiet: bool = False) -> None:
         print(line, file=sys.stderr)
 
 
+def suggest(next: str, quiet: bool, json: bool) -> None:
+    """Print what to do next as the last line of standard output, unless --quiet or --json is given."""
+    if next and not (quiet or json):
+        print(f"next: {next}", flush=True)
+
+
 def announce(view: View) -> None:
     """Append to the job summary of GitHub Actions, and print annotations in the form that its runner reads."""
     if (page := os.environ.get("GITHUB_STEP_SUMMARY")) and view.markdown:

@@ -16,10 +16,10 @@ from typer.core import TyperCommand
 
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import split_list
-from malaprop.frame.command.options import finish, say
+from malaprop.frame.command.options import finish, say, suggest
 from malaprop.frame.study.commands import GROUPS, who_has
 from malaprop.frame.study.settings import Option, build, core_of, is_list, is_table, options, word
-from malaprop.frame.study.study import Outlined, Study, conduct
+from malaprop.frame.study.study import Outlined, Result, Study, conduct
 from malaprop.frame.study.vocabulary import SECTIONS, look_up
 
 # --- the help: options in titled sections, common ones first; `--help-all` adds the rare ones
@@ -274,6 +274,7 @@ def perform(study: Study) -> None:
             say(f"malaprop: {spent.reached} is reached and not all is done; {higher}")
         costs = {"state": spent.state, "spent": encode(spent)}
     place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})} if view.kept else {}
+    suggest(_next(result), saving.quiet, saving.json)
     said: Mapping[str, Any] = view.summary or {"rows": result.rows}
     finish({"command": study.command.split()[0], **place, **finite(dict(said)), **costs}, saving.json)
     if view.failed:
@@ -282,6 +283,15 @@ def perform(study: Study) -> None:
     announce(view)
     if view.code:
         raise typer.Exit(view.code)
+
+
+def _next(result: Result) -> str:
+    """Return what to do after a study: what it suggests, or how to see its results; empty if it is not all done."""
+    if result.view.failed or not result.view.kept or result.state == "budget":
+        return ""
+    report = result.folder / "report.html"
+    seen = f"open {report} in a browser" if report.is_file() else f"malaprop report {result.folder}"
+    return result.view.next or seen
 
 
 def new_folder(study: Study) -> Path:

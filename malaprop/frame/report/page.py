@@ -23,6 +23,7 @@ from malaprop.frame.report import runs as attacked
 from malaprop.frame.report.comparison import compare_runs
 from malaprop.frame.report.diff import patches, show_unseen
 from malaprop.frame.report.markup import Markup, escape, join, style, tag
+from malaprop.frame.report.overview import overview, verdict
 from malaprop.frame.report.run_entries import RunEntry, entries
 from malaprop.frame.report.section import RUNS, Section
 from malaprop.frame.report.tables import bullets, card
@@ -216,7 +217,7 @@ def render(
     found = entries(runs)
     above = join(first, _left_out(faults), *(section.body(held) for section, held in parts if section.rank < RUNS))
     below = join(*(section.body(held) for section, held in parts if section.rank >= RUNS))
-    lead = _headline(parts, attacked.headline(found))
+    lead = _headline(parts, verdict(found) or attacked.headline(found))
     values = {
         "title": escape(title or (parts[0][0].title if len(parts) == 1 and not runs else TITLE)),
         "style": style(),
@@ -228,7 +229,9 @@ def render(
         quiet = {"skip": "", "theme": "", "main": join(above, below), "scripts": f"<script>{saving}</script>\n"}
         return _fill(_template("report.html"), {**values, "policy": escape(_policy(saving)), **quiet})
     data, script = payload(found, limit), _template("report.js") + saving
+    drawn = [figure for section, held in parts if (figure := section.figure(held))]
     inner = {
+        "overview": overview(found, drawn),
         "above": above,
         "matrix": attacked.matrix(found),
         "victims": attacked.victims(found),

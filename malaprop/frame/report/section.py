@@ -19,6 +19,7 @@ class Section:
 
     Sections are sorted by `rank`; those with a rank below `RUNS` come before the runs. `body` shows all records of the
     kind, `terminal` one of them. The first `headline` leads the page; a page of this section alone has its `title`.
+    `figure` is drawn on the first page of a report on runs, in place of the bars of accuracy.
     """
 
     rank: int
@@ -26,6 +27,7 @@ class Section:
     body: Callable[[Sequence[Any]], Markup]
     terminal: Callable[[Any], str]
     headline: Callable[[Sequence[Any]], Markup | None] = _silent
+    figure: Callable[[Sequence[Any]], Markup | None] = _silent
 
 
 RUNS = 20  # the rank of the runs themselves

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from keyword import iskeyword
 from pathlib import Path
+from shlex import quote
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -324,3 +325,13 @@ def word(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(map(word, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def type_command(*words: str, **options: Any) -> str:
+    """Return a command as it is typed; an option with a value of Python, or with several, becomes a name to fill in."""
+    typed = list(words)
+    for name, value in options.items():
+        value = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+        known = isinstance(value, (str, Path))
+        typed += [f"--{name.replace('_', '-')}", quote(str(value)) if known else name.split("_")[-1].upper()]
+    return " ".join(["malaprop", *typed])

@@ -39,8 +39,8 @@ class View:
 
     `rows` are plain values for data frames, `summary` is what `--json` prints beside the command and its folders, and
     `files` are written beside the record. The command prints what `text` returns, else what the report section's
-    `terminal` returns. It prints `notes` unless --quiet is given, `troubles` always, and `last` at the end. If `failed`
-    is set, the command prints it and exits with code 1.
+    `terminal` returns. It prints `notes` unless --quiet is given, `troubles` always, `last` at the end, and then what
+    to do `next`; without one, it names the report. If `failed` is set, the command prints it and exits with code 1.
     """
 
     rows: Sequence[Mapping[str, Any]] = ()
@@ -50,6 +50,7 @@ class View:
     notes: Sequence[str] = ()
     troubles: Sequence[str] = ()
     last: str = ""
+    next: str = ""
     failed: str = ""
     code: int = 0  # the exit code of a finding, such as a failed check, of a command that worked
     markdown: str = ""  # the summary page of a CI job

@@ -65,7 +65,7 @@ class ModelKind:
     mark: str = "model.json"
     data: str = "mr"
     lacks: tuple[str, ...] = ()
-    use: str = "attack it with: malaprop audit --victim {folder}"
+    use: str = "malaprop audit --victim {folder} --data {data}"
     check: Callable[[TrainingRequest], Any]
     read: Callable[[TrainingRequest], Inputs] = lambda asked: {}  # noqa: ARG005
     train: Callable[[TrainingRequest, WorkerContext, Inputs, Path], Any]

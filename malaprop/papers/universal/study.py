@@ -181,7 +181,8 @@ class Transfer:
         if out is not None:
             summary = {"record": str(out / FILE), **summary}
             last = f"record: {out / FILE}; report: {out / 'report.html'}"
-        return View(rows=rows, summary=summary, files={"matrix.csv": matrix_csv(record)}, last=last)
+        files, next = {"matrix.csv": matrix_csv(record)}, f"choose an ensemble: malaprop ensemble {out}"
+        return View(rows=rows, summary=summary, files=files, last=last, next=next)
 
 
 def _speed_before(root: Path) -> Speed | None:

@@ -81,6 +81,7 @@
     row.fields.forEach(([name, text], number) => {
       if (row.fields.length > 1) box.append(make("span", "field", name));
       const line = make("div");
+      line.dir = "auto";
       let at = 0;
       for (const [field, start, end, fresh] of row.patches) {
         if (field !== number) continue;

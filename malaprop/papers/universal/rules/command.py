@@ -11,7 +11,7 @@ from malaprop.frame.command import options as o
 from malaprop.frame.command.settings_command import command
 from malaprop.frame.study.run_options import OutputOptions
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.papers.universal.rules.mine_study import FORMATS
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def make_pmi(asked: PmiCommand) -> None:
     write_rules(made, path)
     if not saving.quiet:
         print(f"{len(made):,} rules from {len(found):,} texts")
-        o.say(f"rules: {path}; next: malaprop rules show {path} --data {data}")
+        o.say(f"rules: {path}")
+    o.suggest(type_command("rules show", str(path), data=data), saving.quiet, saving.json)
     counts = {"texts": len(found), "rules": len(made), "by_label": dict(Counter(rule.label for rule in made))}
     o.finish({"command": "rules pmi", "out": str(path), **counts}, saving.json)
 
@@ -150,6 +151,7 @@ def apply_file(asked: ApplyCommand) -> None:
     mean = sum(len(one.changes) / max(1, one.words) for one in made) / max(1, len(made))
     if not asked.quiet:
         print(f"{len(touched):,} of {len(made):,} texts changed, {100 * mean:.1f}% of the words on average: {path}")
+    o.suggest(type_command("audit", victim=None, data=asked.out), asked.quiet, asked.json)
     counts = {"texts": len(made), "changed": len(touched), "share": mean}
     o.finish({"command": "rules apply", "out": str(path), **counts}, asked.json)
 
@@ -174,6 +176,7 @@ def show_file(asked: ShowCommand) -> None:
         o.say(f"record: {path}; malaprop report {asked.out} shows it beside its runs", asked.quiet)
     if not asked.quiet:
         print(diagnosis_terminal(made))
+    o.suggest(type_command("rules measure", str(asked.file), victim=None), asked.quiet, asked.json)
     o.finish({"command": "rules show", **made.to_dict()}, asked.json)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import DataError, RecordError, SettingError
 from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.selection import Selection
-from malaprop.frame.study.settings import opt
+from malaprop.frame.study.settings import opt, type_command
 from malaprop.frame.study.study import FILE, View
 from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
 
@@ -330,10 +330,11 @@ class Mine:
     def view(self, record: MinedRecord) -> View:
         out = self.saving.out
         said, last = {name: value for name, value in record.to_dict().items() if name != "strongest"}, ""
+        next = ""
         if out is not None:
             path = out / f"rules.{self.format}"
             said |= {"out": str(path)}
-            last = f"rules: {path}; next: malaprop rules show {path} --data {self.texts.data}"
+            last, next = f"rules: {path}", type_command("rules show", str(path), data=self.texts.data)
         return View(
             rows=[{"label": label, "rules": many} for label, many in record.by_label.items()],
             summary={"command": self.command, **said},
@@ -341,4 +342,5 @@ class Mine:
                 f"{many} of {record.texts} texts were left out: {reason}" for reason, many in record.reasons.items()
             ],
             last=last,
+            next=next,
         )

@@ -1,0 +1,197 @@
+"""The first page of a report on runs: verdict, accuracy, the three strongest valid examples, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from malaprop.frame.records import Outcome, Rate
+from malaprop.frame.records.run import is_classification
+from malaprop.frame.report.diff import Piece, mark_changes, show_unseen
+from malaprop.frame.report.figures import Bar, interval_bars
+from malaprop.frame.report.markup import Child, Markup, join, tag
+from malaprop.frame.report.run_entries import RunEntry, by_victim, strongest
+from malaprop.frame.report.runs import headline
+from malaprop.frame.report.tables import DASH, bullets, panel, panels
+
+EXAMPLES = 3
+_APART = 2  # victims with a chart of their own; more victims share one
+_BARS = 8  # attacks or victims in one chart, the strongest first
+_CONTEXT = 70  # characters of unchanged text that are shown on each side of a change
+_FEW = 200  # texts below which intervals are wide
+
+
+def verdict(found: Sequence[RunEntry]) -> Markup | None:
+    """Return one sentence with the accuracy under attack; None if no run shows such a rate."""
+    groups = {name: group for name, group in by_victim(_labelled(found)).items() if under_all(group).shown}
+    if not groups:
+        return None
+    judged = all(entry.summary.validity for group in groups.values() for entry in group)
+    attacks = len({entry.attack for group in groups.values() for entry in group})
+    several = "attack" if attacks == 1 else f"{attacks} attacks"
+    under = f"under {'one ' if attacks == 1 else ''}{several}"
+    under += f" that keep{'s' if attacks == 1 else ''} the meaning" if judged else ""
+    ordered = sorted(groups, key=lambda name: under_all(groups[name]).value)
+    least, most = ordered[0], ordered[-1]
+    if len(groups) == 1:
+        clean = f"clean accuracy {_percent(_clean(groups[most]))}"
+        return join(tag("strong", most), f" keeps {_percent(under_all(groups[most]))} of texts {under}; {clean}.")
+    ends = [
+        (tag("strong", name), f"{_percent(under_all(groups[name]))}, clean {_percent(_clean(groups[name]))}")
+        for name in (most, least)
+    ]
+    (best, kept), (worst, left) = ends
+    return join(f"Of {len(groups)} victims, ", best, f" keeps the most texts {under} ({kept}), and ", worst,
+                f" the fewest ({left}).")  # fmt: skip
+
+
+def under_all(group: Sequence[RunEntry]) -> Rate:
+    """Return how many texts a victim gets right under every attack; if a run is unfinished, under the strongest."""
+    top = strongest(group)
+    if len(group) == 1 or any(entry.missing or entry.summary.stopped for entry in group):
+        return group[0].summary.robust if top is None else top.summary.robust
+    runs = [{one.id: one for one in entry.outcomes if one.status != "error"} for entry in group]
+    common = set.intersection(*(set(run) for run in runs))
+    return Rate(sum(all(_holds(run[id]) for run in runs) for id in common), len(common))
+
+
+def overview(found: Sequence[RunEntry], figures: Iterable[Markup] = ()) -> Markup:
+    """Return the card; `figures` of records, such as a robustness profile, take the place of the bars."""
+    labelled = _labelled(found)
+    drawn = list(figures) or list(_charts(labelled))
+    lead = headline(labelled) if labelled else None
+    body = (
+        tag("h2", "In short", id="overview"),
+        tag("p", lead, class_="lead") if lead else None,
+        panels(*drawn) if drawn else None,
+        _examples(found),
+        bullets("What to do next", _steps(found)),
+    )
+    return tag("section", *body, class_="card overview", aria_labelledby="overview")
+
+
+def choose_examples(found: Sequence[RunEntry]) -> list[tuple[RunEntry, Outcome]]:
+    """Return the successes with the fewest edits, each of another text; only those that keep the meaning, if judged."""
+    broken = [(entry, one) for entry in found for one in entry.outcomes if one.broken]
+    chosen: dict[tuple[str, ...], tuple[RunEntry, Outcome]] = {}
+    for entry, one in sorted(broken, key=lambda pair: _rank(pair[1])):
+        chosen.setdefault(tuple(one.original.fields.values()), (entry, one))
+        if len(chosen) == EXAMPLES:
+            break
+    return list(chosen.values())
+
+
+def _rank(one: Outcome) -> tuple[float, ...]:
+    """Return the sort key of an example: few edits, then a high number of the judge, then a small share of words."""
+    return len(one.edits) or float("inf"), -(one.meaning or 0.0), one.changed_share
+
+
+def _labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
+    return [entry for entry in found if is_classification(entry.run)]
+
+
+def _holds(one: Outcome) -> bool:
+    return one.status != "skipped" and not one.broken
+
+
+def _clean(group: Sequence[RunEntry]) -> Rate:
+    return max((entry.summary.clean for entry in group), key=lambda rate: rate.total)
+
+
+def _percent(rate: Rate) -> str:
+    return f"{100 * rate.value:.1f}%"
+
+
+def _charts(found: Sequence[RunEntry]) -> Iterator[Markup]:
+    """Yield bars of accuracy: by attack for each victim, or by victim under all attacks if there are many."""
+    groups = by_victim(found)
+    if len(groups) > _APART:
+        ordered = sorted(((under_all(group), name) for name, group in groups.items()), key=lambda pair: _least(pair[0]))
+        bars = [Bar(name, rate, place % _BARS) for place, (rate, name) in enumerate(ordered[:_BARS])]
+        yield _chart("Accuracy under all attacks", bars)
+        return
+    for name, group in groups.items():
+        rated = sorted(group, key=lambda entry: _least(entry.summary.robust))
+        bars = [Bar(entry.attack, entry.summary.robust, entry.color) for entry in rated[:_BARS]]
+        title = f"Accuracy of {name}" if len(groups) > 1 else "Accuracy without and under attack"
+        yield _chart(title, [Bar("No attack", _clean(group), None), *bars])
+
+
+def _least(rate: Rate) -> float:
+    return rate.value if rate.shown else 2.0
+
+
+def _chart(title: str, bars: Sequence[Bar]) -> Markup:
+    return panel(title, interval_bars(title, bars))
+
+
+def _examples(found: Sequence[RunEntry]) -> Markup:
+    chosen = choose_examples(found)
+    judged = any(one.meaning is not None for _, one in chosen)
+    title = tag("h3", "The strongest valid examples" if judged else "The strongest examples")
+    if not chosen:
+        kept = " with a text that keeps its meaning" if any(entry.summary.validity for entry in found) else ""
+        return join(title, tag("p", f"No attack succeeded{kept}.", class_="quiet"))
+    return join(title, tag("ol", *(_example(entry, one) for entry, one in chosen), class_="shown"))
+
+
+def _example(entry: RunEntry, one: Outcome) -> Markup:
+    """Return a success as a list item: its text with the changes marked, the judge's number, labels and attack."""
+    fields = mark_changes(one)
+    texts = [
+        tag("p", tag("span", name, class_="field") if len(fields) > 1 else None, *_show(pieces), dir="auto")
+        for name, pieces in fields.items()
+    ]
+    edits = len(one.edits)
+    about = [f"{entry.attack} on {entry.victim}"]
+    if edits:
+        about.append(f"{edits} word{'s' if edits > 1 else ''} changed")
+    if is_classification(entry.run) and one.adversarial is not None and len(one.original.scores) > 1:
+        about.insert(0, f"{_name(entry, one.original.prediction)} → {_name(entry, one.adversarial.prediction)}")
+    badge = "not judged" if one.meaning is None else f"{one.validity}, judge {one.meaning:.2f}"
+    mark = tag("span", badge, class_=f"verdict {one.validity or ''}".rstrip())
+    return tag("li", *texts, tag("p", mark, f" {'; '.join(about)}", class_="small"))
+
+
+def _name(entry: RunEntry, label: int | None) -> str:
+    if label is None:
+        return DASH
+    return entry.run.labels[label] if 0 <= label < len(entry.run.labels) else str(label)
+
+
+def _show(pieces: Sequence[Piece]) -> Iterator[Child]:
+    """Yield the pieces of a field with marks; of long unchanged stretches only what stands beside a change."""
+    for place, piece in enumerate(pieces):
+        if piece.kind == "same":
+            yield _shorten(piece.text, start=place > 0, end=place + 1 < len(pieces))
+        else:
+            beside = piece.kind == "new" and place > 0 and pieces[place - 1].kind == "old"
+            yield join(" " if beside else "", tag("del" if piece.kind == "old" else "ins", show_unseen(piece.text)))
+
+
+def _shorten(text: str, *, start: bool, end: bool) -> str:
+    """Return unchanged text without its middle, or without the side on which no change stands, if it is long."""
+    if len(text) <= 2 * _CONTEXT + 20:
+        return text
+    if not (start or end):
+        return f"{text[: 2 * _CONTEXT]} …"
+    return f"{text[:_CONTEXT] if start else ''} … {text[-_CONTEXT:] if end else ''}"
+
+
+def _steps(found: Sequence[RunEntry]) -> Iterator[Markup]:
+    """Yield what to do next, from what the records hold."""
+    broken = any(one.broken for entry in found for one in entry.outcomes)
+    judged = [entry.summary.validity for entry in found if entry.summary.validity is not None]
+    harden = tag("code", "malaprop harden auto --model MODEL --data DATA")
+    if _labelled(found) and broken:
+        yield join("Make the model stronger, then audit it again: ", harden)
+    elif not broken:
+        yield join("Try stronger attacks: ", tag("code", "malaprop audit --attack standard --victim MODEL --data DATA"))
+    if unsure := sum(one.unsure.hits for one in judged):
+        yield join(tag("a", "Read the examples", href="#examples"), f": the judge is unsure of {unsure:,} of them.")
+    elif broken and not judged:
+        yield join("Count only texts that keep the meaning: add ", tag("code", "--validity valid"), " to the command.")
+    if any(entry.run.notes or entry.summary.warnings for entry in found):
+        yield join(tag("a", "Read the warnings", href="#warnings"), ": they may change what the figures mean.")
+    if any(len(entry.outcomes) < min(_FEW, entry.run.drawn_from or 0) for entry in found):
+        yield join("Attack more texts, for narrower intervals: ", tag("code", f"--n {5 * _FEW}"), " in a new folder.")
+    yield join("Guard the next version: ", tag("code", "malaprop check --baseline FOLDER --victim MODEL --data DATA"))
