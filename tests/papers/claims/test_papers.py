@@ -96,6 +96,16 @@ def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
     assert "There gs-gr" not in row(tmp_path, "S1").why
 
 
+def test_attention_of_the_last_layer_is_told_beside(tmp_path):
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 50}, "BERT": {"gs-gr": 90}})
+    assert "last layer" not in row(tmp_path, "S1").why
+    one_word(tmp_path, {"BERT": {"asmax-ec": 7}}, folder="oneword/yelp-last")
+    held = oneword.OneWordRecord.read(tmp_path / "oneword/yelp-last")
+    cell = replace(held.cells[0], recipe="asmax-ec", success=Rate(7, 100))
+    replace(held, cells=(cell,)).write(tmp_path / "oneword/yelp-last")
+    assert "By attention of the last layer asmax-ec broke BERT 7.0% (7/100" in row(tmp_path, "S1").why
+
+
 def test_one_word_attacks_beside_mpnet_count_with_the_rows_that_are_there(tmp_path):
     one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 90}, "BERT": {"gs-gr": 50}})
     one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 50}, "MPNet": {"gs-gr": 90}}, folder="oneword/imdb-mpnet")
@@ -328,6 +338,11 @@ def test_defences_by_their_names_without_settings(tmp_path):
     trial.write(tmp_path / "defences")
     assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F5")] == ["holds"] * 3
     assert row(tmp_path, "F4").verdict == "not done", "the half is of MNLI"
+    worse = [defended("none", 20, 10), defended("twin", 10, 12), defended("fact", 5, 3)]
+    replace(trial, rows=tuple(worse)).write(tmp_path / "defences/published")
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3")] == ["fails", "inconclusive"], "the paper's settings decide"
+    assert row(tmp_path, "F2").ours.startswith("mr as published, none: ")
+    assert "; mr, none: " in row(tmp_path, "F2").ours, "ours stand beside them"
     many = [replace(one, premade=Rate(500, 1000)) if one.name == "twin" else one for one in rows]
     replace(trial, data="mnli", rows=tuple(many)).write(tmp_path / "defences-mnli")
     assert row(tmp_path, "F4").verdict == "holds"

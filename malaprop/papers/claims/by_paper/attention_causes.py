@@ -42,6 +42,7 @@ SMALLER: dict[str, tuple[str, dict[str, Any]]] = {
     "varied/pairs/premise": ("50 words in the premise", {"vocabulary": 50, "fields": "premise"}),
 }
 _TAUGHT, _PAIR_LSTM = "varied/pairs", "Pair-BiLSTM-Attention"
+LAST = "oneword/yelp-last"  # footnote 1 of the paper: attention of the last layer
 TYPOS = {"translation/typos-2": 2, "translation/typos-4": 4}  # a sentence
 NEAREST = "varied/nearest"
 _CHOICE = (100, 300)  # sizes of the vocabulary from which GS-EC takes the nearest word
@@ -72,7 +73,12 @@ def _vary_reviews() -> tuple[ClaimStep, ...]:
     tuned = commands.train("BERT", data="yelp", settings={**FINE_TUNED, "limit": _SHORT}, out="{here}/start/BERT")
     names = ("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3")
     study = study_command("study oneword", models=names, set={"limit": _SHORT}, **both)
-    return (*steps, _vary(less[0], f"models of the same kinds on Yelp, {less[1]}", (), tuned, study))
+    last = study_command("study oneword", models=models[1:2], set={"layer": -1}, **{**both, "recipes": ("asmax-ec",)})
+    return (
+        *steps,
+        _vary(less[0], f"models of the same kinds on Yelp, {less[1]}", (), tuned, study),
+        _vary(LAST, "MiniLM on Yelp, attention of the last layer", (YELP,), last),
+    )
 
 
 def _vary_pairs() -> tuple[ClaimStep, ...]:
@@ -165,6 +171,9 @@ def explain_words(root: Path, folders: Sequence[str]) -> str:
     varied = {name: said for base in folders for name, said in ONE_WORD.get(base, {}).items()}
     figures = _list_success(root, varied)
     said = [f"Varied, gs-gr broke with {'. With '.join(figures)}."] if figures else []
+    if YELP in folders and (record := OneWordRecord.read(root / LAST)) is not None:
+        cells = (cell for model in record.models if (cell := record.cell(model.name, "asmax-ec")) is not None)
+        said += [f"By attention of the last layer asmax-ec broke {cell.model} {short(cell.success)}." for cell in cells]
     if PAIRS in folders and (figures := _list_success(root, {name: one for name, (one, _) in SMALLER.items()})):
         head = "An LSTM of four epochs and MiniLM of one, both on MNLI, had fewer words to choose from."
         said.append(f"{head} There gs-gr broke with {'. With '.join(figures)}.")

@@ -140,7 +140,7 @@ _S: Mapping[str, Setting] = {
         (
             *_ONE_WORD,
             f"{_NOT_RUN}; MPNet also lacks ASMIN-GR and GS-EC",
-            "attention of the last layer (footnote 1, below 10%) has not been run at full size",
+            "attention of the last layer (footnote 1, below 10%) has no record yet",
             "IMDB is judged too; the paper has Yelp alone",
         ),
         "Yelp, weakest word: LSTM 79%, BERT 52%",
