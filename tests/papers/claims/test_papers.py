@@ -324,6 +324,20 @@ def defended(name: str, made: int, right: int) -> defences.DefenceRow:
     )  # fmt: skip
 
 
+def test_defences_with_the_settings_of_the_paper_decide(tmp_path):
+    ours = [defended("none", 0, 10), defended("twin", 50, 12), defended("fact", 85, 40)]
+    worse = [defended("none", 20, 10), defended("twin", 10, 12), defended("fact", 5, 3)]
+    trial = defences.DefencesRecord(
+        victim="v", data="mr", attack="textfooler", texts=100, labels=("a", "b"), premade="", rows=tuple(ours)
+    )
+    trial.write(tmp_path / "defences")
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3")] == ["holds", "holds"]
+    replace(trial, rows=tuple(worse)).write(tmp_path / "defences/published")
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3")] == ["fails", "inconclusive"]
+    assert row(tmp_path, "F2").ours.startswith("mr as published, none: ")
+    assert "; mr, none: " in row(tmp_path, "F2").ours, "ours stand beside them"
+
+
 def test_defences_by_their_names_without_settings(tmp_path):
     rows = [defended("none", 0, 10), defended("twin", 50, 12), defended("five:noise=1", 55, 40)]
     rows += [defended("fact=models/fact", 85, 40), defended("five:noise=1(fact)", 80, 45)]
@@ -338,11 +352,6 @@ def test_defences_by_their_names_without_settings(tmp_path):
     trial.write(tmp_path / "defences")
     assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F5")] == ["holds"] * 3
     assert row(tmp_path, "F4").verdict == "not done", "the half is of MNLI"
-    worse = [defended("none", 20, 10), defended("twin", 10, 12), defended("fact", 5, 3)]
-    replace(trial, rows=tuple(worse)).write(tmp_path / "defences/published")
-    assert [row(tmp_path, id).verdict for id in ("F2", "F3")] == ["fails", "inconclusive"], "the paper's settings decide"
-    assert row(tmp_path, "F2").ours.startswith("mr as published, none: ")
-    assert "; mr, none: " in row(tmp_path, "F2").ours, "ours stand beside them"
     many = [replace(one, premade=Rate(500, 1000)) if one.name == "twin" else one for one in rows]
     replace(trial, data="mnli", rows=tuple(many)).write(tmp_path / "defences-mnli")
     assert row(tmp_path, "F4").verdict == "holds"
