@@ -1,6 +1,6 @@
-"""Profiles of many victims, on two samples of texts: whether the samples agree, and hardened models beside plain ones.
+"""Profiles of many victims on two samples of texts, and with another seed on the first: agreement, hardened twins.
 
-python -m malaprop_bench.profiled add docs/measured/profile.json OUT... --about NAME="one epoch" --twin SWAPS=LSTM
+python -m malaprop_bench.profiled add docs/measured/profile.json OUT --kind first --name LONG=SHORT --twin SWAPS=LSTM
 python -m malaprop_bench.profiled draw docs/measured/profile.json docs/profile.svg
 """
 
@@ -18,35 +18,52 @@ import numpy as np
 
 from malaprop.core.codec import decode, encode
 from malaprop.core.errors import RecordError
+from malaprop.core.seeds import generator
 from malaprop.features.profile.answers import NoiseAnswers
 from malaprop.features.profile.gather import CURVES, profile_victim
 from malaprop.features.profile.record import ProfileEntry, ProfileRecord
 from malaprop.features.profile.report import CHART, chart
-from malaprop.features.profile.score import estimate
+from malaprop.features.profile.score import Doubles, estimate
 from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.tasks.outputs import JsonFile
 from malaprop_bench.picture import stand_alone
 
-HEAD = ("victim", "score", "score, second sample", "noise", "attack", "clean", "1 word", "10%", "20%", "queries")
+KINDS = ("first", "other texts", "other seed")  # the first run, and others on other texts and with another seed
+HEAD = (
+    "victim", "score", "on other texts", "same texts, other seed", "noise", "attack", "clean", "1 word", "10%", "20%",
+    "queries",
+)  # fmt: skip
 TWINS = ("hardened", "plain", "score, hardened less plain", "noise", "attack")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRun:
-    """One run of `malaprop profile`: its record, and the areas of each text under both curves, 0 to 100, by victim."""
+    """One run of `malaprop profile`: its record, and the areas of each text under both curves, 0 to 100, by victim.
 
+    `kind` is one of KINDS: how its texts and its seed differ from those of the first.
+    """
+
+    kind: str
     profile: ProfileRecord
     areas: Mapping[str, Mapping[str, tuple[float, ...]]]  # victim: "noise" or "attack": [text]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """Runs over the same victims; `about` says how each was made, `twins` has the plain victim of each hardened one."""
+    """Runs over the same victims, by their kinds; `twins` has the plain victim of each hardened one."""
 
     runs: tuple[ProfileRun, ...] = ()
-    about: Mapping[str, str] = field(default_factory=dict)
     twins: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, kind: str) -> ProfileRun:
+        """Return the run of a kind."""
+        return next(run for run in self.runs if run.kind == kind)
+
+    @property
+    def samples(self) -> tuple[ProfileRun, ProfileRun]:
+        """The two runs on different texts."""
+        return self.of(KINDS[0]), self.of(KINDS[1])
 
 
 def read(path: Path) -> Profiles:
@@ -57,31 +74,35 @@ def read(path: Path) -> Profiles:
         raise RecordError(f"{path} does not hold profiles: {error}; write it with: add") from None
 
 
-def add(path: Path, folders: Sequence[Path], about: Mapping[str, str], twins: Mapping[str, str]) -> None:
-    """Add the profiles of these folders to the file; the last of each seed stays."""
+def add(path: Path, folder: Path, kind: str, names: Mapping[str, str], twins: Mapping[str, str]) -> None:
+    """Add the profile of a folder to the file as the run of a kind, with other names for some victims."""
     held = read(path)
-    runs = {run.profile.seed: run for run in (*held.runs, *map(open_run, folders))}
-    ordered = tuple(runs[seed] for seed in sorted(runs))
-    kept = Profiles(runs=ordered, about={**held.about, **about}, twins={**held.twins, **twins})
+    runs = {run.kind: run for run in (*held.runs, open_run(folder, kind, names))}
+    kept = Profiles(runs=tuple(runs[one] for one in KINDS if one in runs), twins={**held.twins, **twins})
     path.write_text(json.dumps(encode(kept)) + "\n", encoding="utf-8")
 
 
-def open_run(folder: Path) -> ProfileRun:
+def open_run(folder: Path, kind: str, names: Mapping[str, str]) -> ProfileRun:
     """Return the profile of a folder, without its kinds of noise and its transfer, and the areas of its texts."""
     record = ProfileRecord.read(folder)
     if record is None:
         raise RecordError(f"{folder} holds no profile.json; write one with malaprop profile --out")
     entries = tuple(
-        replace(one, transfer={}, noise=tuple(replace(point, kinds={}) for point in one.noise))
+        replace(
+            one, victim=names.get(one.victim, one.victim), transfer={},
+            noise=tuple(replace(point, kinds={}) for point in one.noise),
+        )
         for one in record.entries
-    )
+    )  # fmt: skip
     areas = {}
-    for one in entries:
+    for one in record.entries:
         if one.score is not None:
             noise = JsonFile(NoiseAnswers).value(folder / "noise" / one.victim)
             found = profile_victim(folder, one.victim, noise, (), 0)
-            areas[one.victim] = {curve: _in_order(noise.ids, found.areas[curve]) for curve in CURVES}
-    return ProfileRun(profile=replace(record, entries=entries), areas=areas)
+            areas[names.get(one.victim, one.victim)] = {
+                curve: _in_order(noise.ids, found.areas[curve]) for curve in CURVES
+            }
+    return ProfileRun(kind=kind, profile=replace(record, entries=entries), areas=areas)
 
 
 def _in_order(ids: Sequence[str], areas: Mapping[str, float]) -> tuple[float, ...]:
@@ -89,28 +110,59 @@ def _in_order(ids: Sequence[str], areas: Mapping[str, float]) -> tuple[float, ..
     return tuple(round(areas[id], 2) for id in ids)
 
 
-def tau(one: ProfileRecord, other: ProfileRecord) -> float:
-    """Return Kendall's rank correlation of the scores of the victims that both profiles have."""
-    first, second = ({e.victim: e.score.value for e in record.entries if e.score} for record in (one, other))
-    both = [name for name in first if name in second]
-    signs = [np.sign(first[a] - first[b]) * np.sign(second[a] - second[b]) for a, b in combinations(both, 2)]
-    return float(np.mean(signs))
+def tau(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return Kendall's rank correlation of two scores of the victims that both have."""
+    pairs = combinations([name for name in one if name in other], 2)
+    return float(np.mean([np.sign(one[a] - one[b]) * np.sign(other[a] - other[b]) for a, b in pairs]))
+
+
+def scores(run: ProfileRun) -> dict[str, float]:
+    """Return the score of each victim."""
+    return {one.victim: one.score.value for one in run.profile.entries if one.score}
+
+
+def expect_tau(held: Profiles, texts: int, draws: int = 300) -> float:
+    """Return the mean rank correlation of two samples of so many texts, drawn from the texts of both runs."""
+    one, other = held.samples
+    names = [name for name in one.areas if name in other.areas]
+    values = np.stack([np.concatenate([_score_texts(run, name) for run in held.samples]) for name in names], 1)
+    rng, found = generator(0, "samples", str(texts)), []
+    for _ in range(draws):
+        both = values[rng.integers(len(values), size=(2, texts))].mean(1)
+        found.append(tau(*(dict(zip(names, scored, strict=True)) for scored in both.tolist())))
+    return float(np.mean(found))
+
+
+def _score_texts(run: ProfileRun, name: str, curves: Sequence[str] = CURVES) -> Doubles:
+    """Return the score of each text; of one curve, its area."""
+    return np.asarray([run.areas[name][curve] for curve in curves]).mean(0)
 
 
 def differ(held: Profiles, one: str, other: str, curves: Sequence[str] = CURVES) -> Estimate:
-    """Return a victim's score less that of another, over the texts of all runs; of one curve, its area."""
+    """Return a victim's score less that of another, over the texts of both samples; of one curve, its area."""
     gaps = [
-        np.mean([run.areas[one][curve] for curve in curves], 0)
-        - np.mean([run.areas[other][curve] for curve in curves], 0)
-        for run in held.runs
+        _score_texts(run, one, curves) - _score_texts(run, other, curves)
+        for run in held.samples
         if one in run.areas and other in run.areas
     ]
     return estimate(np.concatenate(gaps))
 
 
+def decided(held: Profiles) -> list[tuple[str, str, bool]]:
+    """Return the pairs whose difference has an interval without 0, and whether both samples put them in one order."""
+    first, second = (scores(run) for run in held.samples)
+    out = []
+    for a, b in combinations([name for name in first if name in second], 2):
+        gap = differ(held, a, b)
+        if not gap.low <= 0 <= gap.high:
+            out.append((a, b, (first[a] - first[b]) * (second[a] - second[b]) > 0))
+    return out
+
+
 def rows(raw: Mapping[str, Any]) -> list[list[str]]:
-    """Return a row for each victim: its figures in the first run, and its score in the second."""
-    first, *others = decode(Profiles, raw).runs
+    """Return a row for each victim: its figures in the first run, and its score in the others."""
+    held = decode(Profiles, raw)
+    first, *others = (held.of(kind) for kind in KINDS)
     out = []
     for rank, one in enumerate(first.profile.entries, start=1):
         scores = [_score(_entry(run.profile, one.victim)) for run in others]
@@ -152,16 +204,17 @@ def twin_rows(raw: Mapping[str, Any]) -> list[list[str]]:
 
 def draw(held: Profiles) -> str:
     """Draw both curves of all victims of the first run as an SVG file."""
-    return stand_alone(str(chart(held.runs[0].profile.entries)), wide=CHART)
+    return stand_alone(str(chart(held.of(KINDS[0]).profile.entries)), wide=CHART)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m malaprop_bench.profiled", description=__doc__)
     parts = parser.add_subparsers(dest="what", required=True)
-    one = parts.add_parser("add", help="add the profiles of folders to the file")
+    one = parts.add_parser("add", help="add the profile of a folder to the file")
     one.add_argument("file", type=Path)
-    one.add_argument("folders", type=Path, nargs="+")
-    one.add_argument("--about", action="append", default=[], help="NAME=TEXT: how a victim was made")
+    one.add_argument("folder", type=Path)
+    one.add_argument("--kind", choices=KINDS, default=KINDS[0])
+    one.add_argument("--name", action="append", default=[], help="LONG=SHORT: another name for a victim")
     one.add_argument(
         "--twin", action="append", default=[], help="HARDENED=PLAIN: a victim and what it was hardened from"
     )
@@ -170,8 +223,8 @@ def main(words: Sequence[str] | None = None) -> None:
     two.add_argument("picture", type=Path)
     given = parser.parse_args(words)
     if given.what == "add":
-        about, twins = (dict(text.split("=", 1) for text in some) for some in (given.about, given.twin))
-        add(given.file, given.folders, about, twins)
+        names, twins = (dict(text.split("=", 1) for text in some) for some in (given.name, given.twin))
+        add(given.file, given.folder, given.kind, names, twins)
     else:
         given.picture.write_text(draw(read(given.file)), encoding="utf-8")
 

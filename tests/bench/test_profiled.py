@@ -34,40 +34,51 @@ def calm(texts):
 
 @pytest.fixture
 def held(tmp_path):
-    """Profiles of a brittle victim, and of a calm one in its place as its hardened twin."""
-    for seed in (0, 1):
+    """Profiles of a brittle victim, and of a calm one as its hardened twin."""
+    for seed, kind in enumerate(profiled.KINDS[:2]):
         settings = {"attack": "deepwordbug", "n": 0, "validity": "paper", "seed": seed}
-        mp.profile([brittle, calm], PAIRS, out=tmp_path / str(seed), **settings)
-    profiled.add(
-        tmp_path / "profile.json", [tmp_path / "0", tmp_path / "1"], {"brittle": "of paper"}, {"calm": "brittle"}
-    )
+        mp.profile([brittle, calm], PAIRS, out=tmp_path / kind, **settings)
+        profiled.add(tmp_path / "profile.json", tmp_path / kind, kind, {"calm": "quiet"}, {"quiet": "brittle"})
     return profiled.read(tmp_path / "profile.json")
 
 
 @pytest.mark.filterwarnings("ignore:using a short list of common misspellings")
 def test_profiles_are_kept_text_by_text(held):
-    assert held.about == {"brittle": "of paper"}
-    scores = []
-    for run in held.runs:
-        scores.append({one.victim: one.score.value for one in run.profile.entries})
+    scores = [profiled.scores(run) for run in held.samples]
+    for run, scored in zip(held.samples, scores, strict=True):
         for name, areas in run.areas.items():
             both = [(a + b) / 2 for a, b in zip(areas["noise"], areas["attack"], strict=True)]
             assert len(both) == len(PAIRS)
-            assert sum(both) / len(both) == pytest.approx(scores[-1][name], abs=0.01)
+            assert sum(both) / len(both) == pytest.approx(scored[name], abs=0.01)
 
-    gap = profiled.differ(held, "calm", "brittle")
-    assert gap.value == pytest.approx(sum(one["calm"] - one["brittle"] for one in scores) / 2, abs=0.01)
-    assert gap.value > 0
-    assert [row[:2] for row in profiled.twin_rows(encode(held))] == [["calm", "brittle"]]
-    assert [row[0] for row in profiled.rows(encode(held))] == ["1. calm", "2. brittle"]
+    gap = profiled.differ(held, "quiet", "brittle")
+    assert gap.value == pytest.approx(sum(one["quiet"] - one["brittle"] for one in scores) / 2, abs=0.01)
+    assert gap.low > 0
+    assert profiled.decided(held) == [("quiet", "brittle", True)]
+    assert [row[:2] for row in profiled.twin_rows(encode(held))] == [["quiet", "brittle"]]
 
-    one, other = (run.profile for run in held.runs)
-    first, second = one.entries
-    turned = replace(one, entries=(replace(first, victim="brittle"), replace(second, victim="calm")))
-    assert (profiled.tau(one, other), profiled.tau(one, turned)) == (1, -1)
+    again = replace(held, runs=(*held.runs, replace(held.runs[0], kind=profiled.KINDS[2])))
+    assert [(row[0], row[1] == row[3]) for row in profiled.rows(encode(again))] == [
+        ("1. quiet", True),
+        ("2. brittle", True),
+    ]
+    assert len(ElementTree.fromstring(profiled.draw(held)).findall(".//{*}path[@class='line']")) == 4
 
-    drawn = ElementTree.fromstring(profiled.draw(held))
-    assert len(drawn.findall(".//{*}path[@class='line']")) == 4
+
+def test_rank_correlation_known_by_hand():
+    one = {"a": 3.0, "b": 2.0, "c": 1.0}
+    assert profiled.tau(one, {"a": 9.0, "b": 5.0, "c": 4.0, "d": 0.0}) == 1
+    assert profiled.tau(one, {"a": 9.0, "b": 4.0, "c": 5.0}) == pytest.approx(1 / 3)
+    assert profiled.tau(one, {"a": 1.0, "b": 2.0, "c": 3.0}) == -1
+
+
+def test_larger_samples_agree_better():
+    areas = {name: (50.0 + gap, 51.0 + gap, 90.0, 0.0) for name, gap in (("a", 0.0), ("b", 1.5), ("c", 3.0))}
+    areas["d"] = (0.0, 90.0, 51.0, 50.0)
+    some = {name: {"noise": mine, "attack": mine} for name, mine in areas.items()}
+    runs = [profiled.ProfileRun(kind=kind, profile=None, areas=some) for kind in profiled.KINDS[:2]]
+    few, many = (profiled.expect_tau(profiled.Profiles(runs=tuple(runs)), texts) for texts in (2, 2000))
+    assert few < many
 
 
 def test_another_file_is_said_in_one_line(tmp_path):
