@@ -135,7 +135,8 @@ def expect_tau(held: Profiles, texts: int, draws: int = 300) -> float:
 
 def _score_texts(run: ProfileRun, name: str, curves: Sequence[str] = CURVES) -> Doubles:
     """Return the score of each text; of one curve, its area."""
-    return np.asarray([run.areas[name][curve] for curve in curves]).mean(0)
+    areas: Doubles = np.asarray([run.areas[name][curve] for curve in curves]).mean(0)
+    return areas
 
 
 def differ(held: Profiles, one: str, other: str, curves: Sequence[str] = CURVES) -> Estimate:
