@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -26,7 +27,7 @@ from malaprop.features.profile.report import CHART, chart
 from malaprop.features.profile.score import Doubles, estimate
 from malaprop.frame.records.intervals import Estimate
 from malaprop.frame.records.summary import Rate
-from malaprop.frame.tasks.outputs import JsonFile
+from malaprop.frame.tasks.outputs import JsonFile, RunFolder
 from malaprop_bench.picture import stand_alone
 
 KINDS = ("first", "other texts", "other seed")  # the first run, and others on other texts and with another seed
@@ -41,12 +42,13 @@ TWINS = ("hardened", "plain", "score, hardened less plain", "noise", "attack")
 class ProfileRun:
     """One run of `malaprop profile`: its record, and the areas of each text under both curves, 0 to 100, by victim.
 
-    `kind` is one of KINDS: how its texts and its seed differ from those of the first.
+    `kind` is one of KINDS: how its texts and its seed differ from the first. `successes` are counted by recipe.
     """
 
     kind: str
     profile: ProfileRecord
     areas: Mapping[str, Mapping[str, tuple[float, ...]]]  # victim: "noise" or "attack": [text]
+    successes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,7 @@ def open_run(folder: Path, kind: str, names: Mapping[str, str]) -> ProfileRun:
         )
         for one in record.entries
     )  # fmt: skip
-    areas = {}
+    areas, recipes = {}, Counter[str]()
     for one in record.entries:
         if one.score is not None:
             noise = JsonFile(NoiseAnswers).value(folder / "noise" / one.victim)
@@ -102,7 +104,9 @@ def open_run(folder: Path, kind: str, names: Mapping[str, str]) -> ProfileRun:
             areas[names.get(one.victim, one.victim)] = {
                 curve: _in_order(noise.ids, found.areas[curve]) for curve in CURVES
             }
-    return ProfileRun(kind=kind, profile=replace(record, entries=entries), areas=areas)
+            runs = RunFolder().value(folder / "runs" / one.victim)
+            recipes.update(outcome.by for outcome in runs if outcome.status == "success")
+    return ProfileRun(kind=kind, profile=replace(record, entries=entries), areas=areas, successes=dict(recipes))
 
 
 def _in_order(ids: Sequence[str], areas: Mapping[str, float]) -> tuple[float, ...]:

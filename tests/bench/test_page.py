@@ -157,6 +157,7 @@ def test_lines_are_added(tmp_path):
         ("appendix/certified.md", 2),
         ("appendix/peers.md", 5),
         ("appendix/hardening.md", 3),
+        ("appendix/profile.md", 2),
     ],
 )
 def test_tables_of_the_documentation_are_what_was_measured(name, least):

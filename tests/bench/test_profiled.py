@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +16,7 @@ import malaprop as mp
 from malaprop.core.codec import encode
 from malaprop.core.errors import RecordError
 
+DOCS = Path(__file__).parents[2] / "docs"
 PAIRS = [
     ("a great film , really , one of the best of the year", 1),
     ("a good film of the year about a man and his dog", 1),
@@ -51,6 +55,8 @@ def test_profiles_are_kept_text_by_text(held):
             assert len(both) == len(PAIRS)
             assert sum(both) / len(both) == pytest.approx(scored[name], abs=0.01)
 
+        assert run.successes == {"deepwordbug": 4}
+
     gap = profiled.differ(held, "quiet", "brittle")
     assert gap.value == pytest.approx(sum(one["quiet"] - one["brittle"] for one in scores) / 2, abs=0.01)
     assert gap.low > 0
@@ -76,7 +82,7 @@ def test_larger_samples_agree_better():
     areas = {name: (50.0 + gap, 51.0 + gap, 90.0, 0.0) for name, gap in (("a", 0.0), ("b", 1.5), ("c", 3.0))}
     areas["d"] = (0.0, 90.0, 51.0, 50.0)
     some = {name: {"noise": mine, "attack": mine} for name, mine in areas.items()}
-    runs = [profiled.ProfileRun(kind=kind, profile=None, areas=some) for kind in profiled.KINDS[:2]]
+    runs = [profiled.ProfileRun(kind=kind, profile=None, areas=some, successes={}) for kind in profiled.KINDS[:2]]
     few, many = (profiled.expect_tau(profiled.Profiles(runs=tuple(runs)), texts) for texts in (2, 2000))
     assert few < many
 
@@ -85,3 +91,38 @@ def test_another_file_is_said_in_one_line(tmp_path):
     (tmp_path / "profile.json").write_text('{"runs": 1}')
     with pytest.raises(RecordError, match="does not hold profiles"):
         profiled.read(tmp_path / "profile.json")
+
+
+def test_what_the_pages_say_of_profiles():
+    held = profiled.read(DOCS / "measured/profile.json")
+    first, other = (profiled.scores(run) for run in held.samples)
+    again = profiled.scores(held.of("other seed"))
+    pages = [
+        " ".join((DOCS / name).read_text(encoding="utf-8").split()) for name in ("profile.md", "appendix/profile.md")
+    ]
+    assert len(first) == len(other) == 13
+    for page in pages:
+        assert "hirteen victims of MR" in page
+        assert f"{profiled.tau(first, again):.2f}" in page
+        assert f"{profiled.tau(first, other):.2f}" in page
+    assert f"| the same texts, another seed | {len(again)} | {profiled.tau(first, again):.2f} |" in pages[1]
+    assert f"| other texts | {len(other)} | {profiled.tau(first, other):.2f} |" in pages[1]
+    expected = [f"{profiled.expect_tau(held, texts):.2f}" for texts in (100, 200, 500, 1000, 2000)]
+    assert f"| Kendall's tau | {' | '.join(expected)} |" in pages[1]
+    assert f"1,000 texts would give {expected[3]}" in pages[0]
+    apart = profiled.decided(held)
+    assert f"Of {13 * 12 // 2} pairs of victims {len(apart)} differ beyond chance" in pages[1]
+    assert all("lexicon" in pair[:2] and pair[2] for pair in apart)
+    assert len(apart) == 12
+    assert all(profiled.differ(held, name, plain).low <= 0 for name, plain in held.twins.items())
+    counts = sum((Counter(run.successes) for run in held.samples), Counter())
+    spelt = counts["deepwordbug"]
+    assert (
+        f"Of {counts.total():,} successes on both samples {spelt} are misspellings, and {counts.total() - spelt} swap"
+        in pages[1]
+    )
+    rows = json.loads((DOCS / "measured/profile-read.json").read_text(encoding="utf-8"))["rows"]
+    for drawn, name in (("all", "all successes"), ("synonyms", "swapped synonyms")):
+        said = Counter(row["verdict"] for row in rows if row["drawn"] == drawn)
+        assert f"| {name} | {said['kept']} | {said['unclear']} | {said['changed']} |" in pages[1]
+    assert profiled.draw(held) == (DOCS / "profile.svg").read_text(encoding="utf-8")
