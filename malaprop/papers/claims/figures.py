@@ -15,7 +15,8 @@ from malaprop.papers.hotflip.record import HotFlipRecord
 from malaprop.papers.natural.record import NaturalRecord
 from malaprop.papers.universal.record import TransferRecord
 
-_LEFT, _WIDE, _ROW, _TOP = 190, 400, 24, 46
+_LEFT, _WIDE, _ROW, _TOP = 110, 360, 24, 46
+_RIGHT = 200  # for the numbers
 _STYLE = "text { font: 13px sans-serif; fill: #333; } .head { font-weight: bold; }"
 
 
@@ -45,7 +46,7 @@ def draw(title: str, groups: Sequence[Group]) -> str:
     bars = [bar for _, some in groups for bar in some]
     most = max(max(bar.ours.high, bar.paper or 0) for bar in bars)
     height = _TOP + sum(_ROW * (len(some) + 1) for _, some in groups) + 8
-    parts = [tag("rect", width=_LEFT + _WIDE + 20, height=height, fill="#fff"), tag("style", Markup(_STYLE))]
+    parts = [tag("rect", width=_LEFT + _WIDE + _RIGHT, height=height, fill="#fff"), tag("style", Markup(_STYLE))]
     parts += [tag("text", title, x=8, y=18, class_="head"), *_key()]
     top = _TOP
     for head, some in groups:
@@ -54,9 +55,9 @@ def draw(title: str, groups: Sequence[Group]) -> str:
             parts += _draw_bar(bar, top + number * _ROW, _WIDE / most)
         top += _ROW * (len(some) + 1)
     about = "; ".join(f"{bar.name} {bar.ours.value:.3g}, paper {_shown(bar.paper)}" for bar in bars)
-    box = f"0 0 {_LEFT + _WIDE + 20} {height}"
+    box = f"0 0 {_LEFT + _WIDE + _RIGHT} {height}"
     svg = tag("svg", tag("title", title), tag("desc", about), *parts, viewBox=box, role="img",
-              xmlns="http://www.w3.org/2000/svg", width=_LEFT + _WIDE + 20, height=height)  # fmt: skip
+              xmlns="http://www.w3.org/2000/svg", width=_LEFT + _WIDE + _RIGHT, height=height)  # fmt: skip
     return f"{svg}\n"
 
 
@@ -85,6 +86,8 @@ def _draw_bar(bar: Bar, top: int, scale: float) -> Iterator[Markup]:
     yield tag("path", d=path, stroke="#222", fill="none")
     if bar.paper is not None:
         yield _rhombus(_LEFT + scale * bar.paper, top + 10)
+    beside = "" if bar.paper is None else f", paper {bar.paper:.3f}"
+    yield tag("text", f"{bar.ours.value:.3f}{beside}", x=_LEFT + _WIDE + 14, y=top + 14)
 
 
 # --- what each paper's figure shows

@@ -48,7 +48,7 @@ _RULES: Differences = (
     *_ZOO,
     "rules come from 4,000 training texts of AG News and 8,000 of MR (paper: the training examples)",
     "rules that were seen seldom are shrunk towards 0",
-    "the model is asked after each replacement and the attack stops at a success (paper: replaces up to the limit)",
+    "the attack stops at a success (the paper's text replaces up to the limit; its share of changed words is lower)",
 )
 _U: Mapping[str, Setting] = {
     "U1": Setting("Table 7: {LSTM, BiLSTM, CNN} by layers and six inputs, with BERT, RoBERTa and ALBERT", _ZOO[1:3]),
@@ -246,7 +246,7 @@ _N: Mapping[str, Setting] = {
         (
             *_ARAE,
             "ESIM without trees stands for the TreeLSTM, and is right on 68.8% (paper 89.0%)",
-            "1,000 sentences",
+            "1,000 sentences, steps of .05 (paper .01)",
         ),
     ),
     "N6": Setting(
