@@ -9,8 +9,8 @@ from io import BytesIO
 
 import pytest
 
+from malaprop.assets import alike, lexicon, omw, segment, store, wordlists
 from malaprop.assets import chinese as chinese_data
-from malaprop.assets import lexicon, omw, segment, store, wordlists
 from malaprop.assets.languages import (
     LANGUAGES,
     Language,
@@ -22,6 +22,7 @@ from malaprop.assets.languages import (
 )
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.text import Text, Words
+from malaprop.models.tokens.vocab import Vocab
 
 
 @pytest.mark.parametrize(
@@ -262,3 +263,25 @@ def test_the_list_of_chinese_words_keeps_words_of_han_characters(tmp_path):
     assert (tmp_path / "words.txt").read_text() == "很好 12"
     with pytest.raises(AssetError):
         chinese_data.convert_parts({}, tmp_path)
+
+
+@pytest.mark.parametrize("code", ["de", "fr", "es", "it", "pt", "nl", "zh"])
+def test_names_places_and_numbers_of_a_language_are_in_one_group_each(code):
+    for groups in (alike.names(code), alike.places(code), alike.numbers(code)):
+        words = [word for group in groups for word in group]
+        assert len(words) >= 9
+        assert len({*words}) == len(words)
+        assert all(len(group) > 1 for group in groups)
+    assert alike.has_tables(code)
+    assert all(long for long in alike.contractions(code).values())
+
+
+def test_a_language_without_tables_has_no_names():
+    assert alike.names("hu") == ()
+    assert not alike.has_tables("hu")
+
+
+def test_a_word_model_reads_each_character_of_a_chinese_word():
+    vocab = Vocab.build(["酒店很好", "good film"])
+    assert vocab.cut(["酒店", "Film"]) == [vocab.numbers("酒店"), vocab.numbers("film")]
+    assert len(vocab.cut(["酒店"])[0]) == 2

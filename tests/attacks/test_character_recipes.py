@@ -9,6 +9,7 @@ import pytest
 import toy
 from toy import listed, only
 
+from malaprop.assets.languages import open_language
 from malaprop.attacks.attack import Attack, Own
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, VisualNeighbours, edits
 from malaprop.attacks.candidates.lookup import Inflections, Listed
@@ -140,8 +141,9 @@ def test_visual_noise_counts_what_a_search_of_one_at_a_time_would_ask():
     assert only(attack, "123", target, label=1).reason == "nothing to change"
 
 
-def rewritten(text: str, **settings) -> set[str]:
+def rewritten(text: str, language: str = "en", **settings) -> set[str]:
     here = trial(text)
+    here.language = open_language(language)
     edits = Rewrites(**settings).list_edits(here, here.open().tolist())
     out = set()
     for edit in edits:
@@ -161,6 +163,8 @@ def test_contractions_are_written_out_and_the_other_way_round():
     }
     assert rewritten("it , is", **only_them) == set()
     assert rewritten("you cannot", **only_them) == {"you can't"}
+    assert rewritten("Im Haus gibt's Brot", "de", **only_them) == {"In dem Haus gibt's Brot", "Im Haus gibt es Brot"}
+    assert rewritten("I'm sure", "hu", **only_them) == set()
 
 
 def test_names_places_and_numbers_become_others_of_their_kind():
