@@ -108,7 +108,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
     """Return a row for each recipe, with a dash if it has no texts to read."""
     return [
         [
-            f"[{name}](recipes/{name.replace('*', '-star')}.md)",
+            f"[{name}](../recipes/{name.replace('*', '-star')}.md)",
             str(Rate(one["broken"], one["correct"])),
             "-" if one["changed"] is None else f"{one['changed']:.1%}",
             _show(one["similarity"], ".3f"),
