@@ -101,6 +101,8 @@ def list_text(record: ClaimsRecord) -> str:
         lines.append(paper)
         for row in rows:
             lines.append(f"  {row.id:4} {row.claim}; paper: {row.theirs}{'' if row.commands else f' ({row.ours})'}")
+            lines += [f"       paper: {row.where}"] if row.where else []
+            lines += [f"       differs: {one}" for one in row.differs]
             lines += [f"       fails if {row.fails}"] if row.fails else []
         lines += [f"       {one}" for one in dict.fromkeys(command for row in rows for command in row.commands)]
     return "\n".join(lines)
@@ -132,9 +134,17 @@ def _paper(record: ClaimsRecord, paper: str) -> Markup:
 
 def _line(row: ClaimRow) -> tuple[Child, ...]:
     more = [tag("span", text, class_="small") for text in (row.about, row.why) if text]
-    here = join(row.ours, *more)
+    here = join(row.ours, *more, _setting(row))
     verdict = tag("span", row.verdict, class_=f"verdict is-{row.verdict.split()[0]}")
     return row.id, tag("td", row.claim, class_="wide"), row.theirs, tag("td", here, class_="wide"), verdict
+
+
+def _setting(row: ClaimRow) -> Markup | None:
+    """Return the paper's setting and what differs here, folded away; None if the row has neither."""
+    if not row.where:
+        return None
+    differs = tag("ul", *(tag("li", one) for one in row.differs))
+    return tag("details", tag("summary", "Setting, and what differs here"), tag("p", f"Paper: {row.where}."), differs)
 
 
 def _legend() -> Markup:

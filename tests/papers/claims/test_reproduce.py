@@ -20,6 +20,7 @@ from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
 from malaprop.papers.claims.by_paper import PAPERS
 from malaprop.papers.claims.claim import SIZES
+from malaprop.papers.claims.pages import fill
 from malaprop.papers.claims.record import ClaimRow, ClaimsRecord, page_text, summary
 from malaprop.papers.claims.study import Reproduce, choose_claims, run_command, steps_of
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
@@ -355,8 +356,9 @@ def hostile() -> ClaimsRecord:
     row = ClaimRow(
         id="U2", paper="a paper", claim="<b>claim</b>", theirs="1 | 2", ours="<script>alert(1)</script>",
         verdict="holds", about="here", commands=("malaprop transfer",),
+        where="Table <b>2</b>", differs=("fewer <i>texts</i>", "one | model"), brief="<u>1</u>",
     )  # fmt: skip
-    return ClaimsRecord(size="small", rows=(row, replace(row, id="U3", verdict="not done")))
+    return ClaimsRecord(size="small", rows=(row, replace(row, id="U3", verdict="not done", where="")))
 
 
 def test_the_record_is_read_as_it_was_written_and_nothing_else(tmp_path):
@@ -380,6 +382,12 @@ def test_the_page_and_the_text_hold_every_row_and_escape_it(tmp_path):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert all(verdict in page for verdict in VERDICTS)
     assert page.count('scope="row"') == 2
+    assert page.count("Setting, and what differs here") == 1
+    assert "Paper: Table &lt;b&gt;2&lt;/b&gt;." in page
+    assert "<li>fewer &lt;i&gt;texts&lt;/i&gt;</li>" in page
+    part = fill("<!-- claim: U2 --><!-- end of claim: U2 -->", {"small": found}, "small")
+    assert "- fewer &lt;i&gt;texts&lt;/i&gt;\n- one \\| model\n" in part
+    assert "| Ours, small size | &lt;u&gt;1&lt;/u&gt; | " in part
     text = page_text(found)
     assert "1 \\| 2" in text
     assert "<script>" not in text

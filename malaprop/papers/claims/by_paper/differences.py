@@ -139,6 +139,7 @@ _S: Mapping[str, Setting] = {
         "100 test texts that all answer correctly, eight attacks of one word, attention of the first layer",
         (
             *_ONE_WORD,
+            "attention is what a word receives, its sub-words added up (the paper does not say)",
             f"{_NOT_RUN}; MPNet also lacks ASMIN-GR and GS-EC",
             "attention of the last layer (footnote 1, below 10%) has no record yet",
             "IMDB is judged too; the paper has Yelp alone",
@@ -196,7 +197,7 @@ _S: Mapping[str, Setting] = {
         "Figures 1 to 3: attention before and after an attack, one text each",
         (
             *_ONE_WORD[:3],
-            "means over the successes instead of one text",
+            "means over the successes instead of one text; attention is what a word receives",
             "classifiers alone; Figure 3 shows translators",
         ),
     ),
