@@ -100,9 +100,9 @@ def test_what_the_pages_say_of_profiles():
     pages = [
         " ".join((DOCS / name).read_text(encoding="utf-8").split()) for name in ("profile.md", "appendix/profile.md")
     ]
-    assert len(first) == len(other) == 13
+    assert len(first) == len(other) == 14
     for page in pages:
-        assert "hirteen victims of MR" in page
+        assert "ourteen victims of MR" in page
         assert f"{profiled.tau(first, again):.2f}" in page
         assert f"{profiled.tau(first, other):.2f}" in page
     assert f"| the same texts, another seed | {len(again)} | {profiled.tau(first, again):.2f} |" in pages[1]
@@ -111,14 +111,14 @@ def test_what_the_pages_say_of_profiles():
     assert f"| Kendall's tau | {' | '.join(expected)} |" in pages[1]
     assert f"1,000 texts would give {expected[3]}" in pages[0]
     apart = profiled.decided(held)
-    assert f"Of {13 * 12 // 2} pairs of victims {len(apart)} differ beyond chance" in pages[1]
+    assert f"Of {14 * 13 // 2} pairs of victims {len(apart)} differ beyond chance" in pages[1]
     assert all("lexicon" in pair[:2] and pair[2] for pair in apart)
-    assert len(apart) == 12
+    assert len(apart) == 13
     assert all(profiled.differ(held, name, plain).low <= 0 for name, plain in held.twins.items())
     counts = sum((Counter(run.successes) for run in held.samples), Counter())
     spelt = counts["deepwordbug"]
     assert (
-        f"Of {counts.total():,} successes on both samples {spelt} are misspellings, and {counts.total() - spelt} swap"
+        f"Of {counts.total():,} successes on both samples {spelt:,} are misspellings, and {counts.total() - spelt} swap"
         in pages[1]
     )
     rows = json.loads((DOCS / "measured/profile-read.json").read_text(encoding="utf-8"))["rows"]
