@@ -7,7 +7,8 @@ import toy
 from toy import attack_all, examples, listed, only, toy_services
 
 from malaprop.attacks.attack import REFUSED, Fallback, try_in_turn
-from malaprop.attacks.constraints.language import KnownWords
+from malaprop.attacks.constraints.edits import MaxWords
+from malaprop.attacks.constraints.language import KnownWords, PerplexityRatio
 from malaprop.attacks.goals.goal import Kept
 from malaprop.attacks.judge import Judge, is_legible
 from malaprop.attacks.search.beam import Beam
@@ -136,6 +137,13 @@ def test_what_means_to_change_a_text_is_not_judged():
     assert set_validity(reducing, "strict") == reducing
     with pytest.raises(SettingError, match="did you mean"):
         set_validity(listed(), "valld")
+
+
+def test_strict_constraints_are_in_every_stage():
+    made = set_validity(try_in_turn("both", [listed(TABLE), listed(TABLE, constraints=(MaxWords(count=1),))]), "strict")
+    added = (KnownWords(), PerplexityRatio(most=2.0))
+    assert [stage.constraints for stage in made.stages] == [added, (MaxWords(count=1), *added)]
+    assert made.constraints == added
 
 
 def test_known_words(monkeypatch):
