@@ -2,7 +2,14 @@
 
 from malaprop.frame.records import Rate
 from malaprop.frame.records.summary import Spread
-from malaprop.papers.hotflip.record import Curve, Economy, Hardened, HotFlipChange, HotFlipRecord, NearestWords
+from malaprop.papers.hotflip.record import (
+    Curve,
+    HotFlipChange,
+    HotFlipRecord,
+    ModelResult,
+    NearestWords,
+    SpeedComparison,
+)
 
 STUDY = HotFlipRecord(
     model="CharCNN-LSTM",
@@ -22,12 +29,12 @@ STUDY = HotFlipRecord(
         ),
     ),
     hardened=(
-        Hardened(name="plain", about="", error=Rate(8, 100), success=Rate(9, 10), epochs=3, epoch_seconds=1.5),
-        Hardened(
+        ModelResult(name="plain", about="", error=Rate(8, 100), success=Rate(9, 10), epochs=3, epoch_seconds=1.5),
+        ModelResult(
             name="hotflip", about="Hardened: <b>.", error=Rate(7, 100), success=Rate(6, 10), epochs=3, epoch_seconds=3.0
         ),
     ),
     neighbours=(NearestWords(word="past", edited="pas!t", before=("last",), after=("<i>pasture", "pastor")),),
     moved=Rate(3, 4),
-    economy=Economy(success=Rate(4, 5), exact_success=Rate(4, 5), seconds=0.5, exact_seconds=20.0),
+    economy=SpeedComparison(success=Rate(4, 5), exact_success=Rate(4, 5), seconds=0.5, exact_seconds=20.0),
 )

@@ -14,7 +14,7 @@ from malaprop.zoo.blocks.charwords import CharWords
 from malaprop.zoo.gradients.characters import symbols, through, windows
 
 Vectors = Float[Tensor, "batch token dim"]
-Signs = Int[Tensor, "batch token char"]
+CharIds = Int[Tensor, "batch token char"]
 
 
 class Spelling(NamedTuple):
@@ -24,7 +24,7 @@ class Spelling(NamedTuple):
     place: Int[Tensor, "batch token"]
 
     @property
-    def everywhere(self) -> Signs:
+    def everywhere(self) -> CharIds:
         return self.signs[self.place]
 
     def vectors(self, words: CharWords) -> Vectors:
@@ -75,7 +75,7 @@ def usable_in(words: CharWords) -> Bool[Tensor, " symbol"]:
     return symbols(words.vocab).to(words.embedding.weight.device)
 
 
-def counts(signs: Signs, open_: Bool[Tensor, "batch token"], r: float) -> Float[Tensor, " batch"]:
+def counts(signs: CharIds, open_: Bool[Tensor, "batch token"], r: float) -> Float[Tensor, " batch"]:
     """Return how many characters of each text the share `r` is, counted in words that may change."""
     letters = ((signs > BETWEEN) | (signs == OTHER)) & open_[..., None]
     return (letters.flatten(1).sum(1) * r).floor().clamp(min=1)

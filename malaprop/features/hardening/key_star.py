@@ -15,7 +15,7 @@ from malaprop.core.errors import CapabilityError
 from malaprop.core.seeds import generator
 from malaprop.core.text import word_pattern
 from malaprop.core.victim import Fields
-from malaprop.features.hardening.character_batches import Signs, check_share, counts, spelling, usable_in
+from malaprop.features.hardening.character_batches import CharIds, check_share, counts, spelling, usable_in
 from malaprop.models.padded_rows import Ragged, fill_empty_rows
 from malaprop.models.tokens.vocab import BETWEEN, OTHER, OpenVocab
 from malaprop.training.splits import Splits
@@ -65,7 +65,7 @@ def _spelled_loss(model: Any, batch: Batch, r: float, usable: Bool[Tensor, " sym
     return functional.cross_entropy(torch.cat([clean, noisy]).float(), batch.labels.repeat(2))
 
 
-def draw_signs(signs: Signs, r: float, usable: Bool[Tensor, " symbol"]) -> Signs:
+def draw_signs(signs: CharIds, r: float, usable: Bool[Tensor, " symbol"]) -> CharIds:
     """Return the texts with a share `r` of their characters changed to usable ones, all drawn at random."""
     letters = torch.nonzero(usable).flatten()
     put = letters[torch.randint(len(letters), signs.shape, device=signs.device)]

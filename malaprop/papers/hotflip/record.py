@@ -18,7 +18,10 @@ GREEDY_FLIPS = "greedy-flips"  # greedy search by flips alone: the counterpart o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The success of one attack by the confidence that it must reach; 0 requires a wrong label alone."""
+    """The success rates of one attack at several confidences: probabilities of a wrong label that it must reach.
+
+    At 0 any wrong label is a success.
+    """
 
     attack: str
     points: tuple[tuple[float, Rate], ...]
@@ -26,10 +29,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipChange:
-    """The edits of one run: of its successes the share of characters changed and the fewest operations that do so.
+    """The edits of one run.
 
-    `picked` counts the operations that the search picked, in successes and failures; `most_in_a_word` is the mean over
-    texts of how many of them one word took. Both are empty where the search does not count them.
+    `share`: how many of the characters each success changed. `operations`: flips, insertions and deletions in
+    successes, counted as the shortest edit script from each old to each new word. `picked`: the operations that the
+    search really made, also in failures. `most_in_a_word`: the largest number of them in one word, averaged over texts.
+    `picked` and `most_in_a_word` are empty if the search does not count them.
     """
 
     attack: str
@@ -42,8 +47,11 @@ class HotFlipChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hardened:
-    """One model under the attack by flips alone; `error` is on the whole test part, without an attack."""
+class ModelResult:
+    """The plain model, or one trained by a method, under the beam search with flips alone.
+
+    `error` is on the whole test part without an attack; `success` is the attack's success rate.
+    """
 
     name: str
     about: str
@@ -64,8 +72,8 @@ class NearestWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Economy:
-    """The greedy attack by derivatives and by exact losses, on the same texts."""
+class SpeedComparison:
+    """Greedy search on the same texts with edits chosen by the gradient's estimate and by the exact loss."""
 
     success: Rate
     exact_success: Rate
@@ -74,7 +82,7 @@ class Economy:
 
     @property
     def ratio(self) -> float | None:
-        """Return how many times faster derivatives find successes than exact losses; None where either finds none."""
+        """Return how many times more successes a second the estimate finds; None if either finds none."""
         if not (self.success.hits and self.exact_success.hits and self.seconds > 0):
             return None
         return (self.success.hits / self.seconds) / (self.exact_success.hits / self.exact_seconds)
@@ -84,9 +92,10 @@ class Economy:
 class HotFlipRecord(Record):
     """The result of a HotFlip study.
 
-    `moved` counts the edited words of successes whose original is not among the five nearest words any more. `ranked`
-    are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses. `varied` are variants
-    of the attacks: other operations, and other bounds on the edits of a word.
+    `moved` counts the edited words of successes whose original is not among the five nearest words any more. `economy`
+    compares the speed of estimates and exact losses. `ranked`: greedy search with all three operations on a few texts,
+    with edits chosen by the exact loss and by the gradient's estimate. `varied` are variants of the attacks: other
+    operations, and other bounds on the edits of a word.
     """
 
     model: str
@@ -94,10 +103,10 @@ class HotFlipRecord(Record):
     texts: int
     curves: tuple[Curve, ...] = ()
     changes: tuple[HotFlipChange, ...] = ()
-    hardened: tuple[Hardened, ...] = ()
+    hardened: tuple[ModelResult, ...] = ()
     neighbours: tuple[NearestWords, ...] = ()
     moved: Rate = field(default_factory=lambda: Rate(0, 0))
-    economy: Economy | None = None
+    economy: SpeedComparison | None = None
     ranked: tuple[HotFlipChange, ...] = ()
     varied: tuple[HotFlipChange, ...] = ()
 
@@ -112,14 +121,14 @@ def studies(found: Sequence[HotFlipRecord]) -> Markup:
 
 def _card(study: HotFlipRecord, number: int) -> Markup:
     lead = (
-        f"{study.model} on {study.data}: attacks by derivatives of character edits, {study.texts:,} texts a run. "
-        "Rates are over texts that were right before, with 95% intervals."
+        f"{study.model} on {study.data}: attacks that choose character edits by the gradient, {study.texts:,} texts a "
+        "run. Rates are over texts that the model classified correctly before, with 95% intervals."
     )
-    body: list[Child] = [_figure(study), _changes("What was changed", study.changes), _training(study.hardened)]
+    body: list[Child] = [_figure(study), _changes("Edits of each attack", study.changes), _training(study.hardened)]
     if study.varied:
         body.append(_changes("Variants of the attacks", study.varied))
     if study.economy is not None:
-        body.append(_economy(study.economy))
+        body.append(_compare_speed(study.economy))
     if study.moved.total:
         body.append(_neighbours(study))
     return card(f"hotflip-{number}", TITLE, lead, *body)
@@ -131,8 +140,8 @@ def _figure(study: HotFlipRecord) -> Markup:
         for color, curve in enumerate(study.curves)
     ]
     most = max((at for curve in study.curves for at, _ in curve.points), default=1.0)
-    axis = Axis(label="Confidence asked for, 0: a wrong label alone", low=0, high=most or 1.0, show=percent)
-    title = "Success against the confidence of the wrong answer"
+    axis = Axis(label="Least probability of the wrong label; 0: any wrong label", low=0, high=most or 1.0, show=percent)
+    title = "Attack success rate by the confidence that it must reach"
     key = legend([(name, color) for name, color, _ in lines])
     chart = rate_chart(title, "Success", lines, axis)
     return panels(panel(title, chart, key))
@@ -150,36 +159,39 @@ def _changes(title: str, changes: Sequence[HotFlipChange]) -> Markup:
     return table(title, names, rows)
 
 
-def _training(models: Sequence[Hardened]) -> Markup:
+def _training(models: Sequence[ModelResult]) -> Markup:
     rows = [
         (m.name, str(m.error), str(m.success), m.epochs, f"{m.epoch_seconds:.1f}", m.about.partition("Hardened: ")[2])
         for m in models
     ]
     names = ("Training", "Error without attack", "Attack success of flips", "Epochs", "Seconds an epoch", "How")
     note = (
-        "The error is on the whole test part; the attack is the beam search with flips alone. Seconds compare only "
-        "where models were trained one at a time."
+        "The error is on the whole test part; the attack is the beam search with flips alone. Seconds are comparable "
+        "only if the models were trained one at a time."
     )
     return table("Before and after training against attacks", names, rows, note)
 
 
-def _economy(economy: Economy) -> Markup:
+def _compare_speed(speed: SpeedComparison) -> Markup:
     rows = [
-        ("by derivatives", str(economy.success), f"{economy.seconds:.1f}"),
-        ("by exact losses", str(economy.exact_success), f"{economy.exact_seconds:.1f}"),
+        ("gradient estimate", str(speed.success), f"{speed.seconds:.1f}"),
+        ("exact loss", str(speed.exact_success), f"{speed.exact_seconds:.1f}"),
     ]
-    ratio = economy.ratio
-    note = "" if ratio is None else f"Adversarial texts a second: {ratio:.0f} times as many by derivatives."
-    return table("What the gradient saves", ("Greedy search, flips", "Attack success", "Seconds"), rows, note)
+    ratio = speed.ratio
+    note = "" if ratio is None else f"Adversarial texts a second: {ratio:.0f} times as many with the estimate."
+    names = ("Greedy search, flips, by", "Attack success", "Seconds")
+    return table("Speed: gradient estimate against exact loss", names, rows, note)
 
 
 def _neighbours(study: HotFlipRecord) -> Markup:
     rows = [_words(line) for line in study.neighbours]
     note = (
-        "Nearest words by cosine, at the output of the highways. Of the edited words of successes, "
-        f"{study.moved} no longer have the original among their five nearest; some of those:"
+        "Nearest words by cosine, at the output of the highway layers. Of the edited words of successes, "
+        f"{study.moved} no longer have the original among their five nearest words. The table has examples of those."
     )
-    return table("What an edited word is taken for", ("Word", "Edited", "Nearest before", "Nearest after"), rows, note)
+    return table(
+        "Nearest words before and after an edit", ("Word", "Edited", "Nearest before", "Nearest after"), rows, note
+    )
 
 
 def _words(line: NearestWords) -> tuple[str, str, str, str]:
@@ -187,7 +199,7 @@ def _words(line: NearestWords) -> tuple[str, str, str, str]:
 
 
 def terminal(study: HotFlipRecord) -> str:
-    """Return the table for the terminal: each model under the attack by flips, and without an attack."""
+    """Return the table for the terminal: each model's error without an attack, and the success of flips on it."""
     rows = [(m.name, str(m.error), str(m.success)) for m in study.hardened]
     title = f"{study.model} on {study.data}, {study.texts:,} texts a run"
     return lines_of(title, ("training", "error without attack", "success of flips"), rows)

@@ -30,7 +30,7 @@ PLAIN = "plain"
 class HotFlip:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
-    The same --out resumes an interrupted run; models and runs that are there are left alone.
+    The same --out resumes an interrupted study: it trains and attacks only what is missing.
 
     Examples:
 
@@ -44,30 +44,37 @@ class HotFlip:
     model: str = opt("CharCNN-LSTM", "A zoo model that reads characters. See malaprop list models.")
     methods: tuple[str, ...] = opt(
         ("hotflip", "miyato", "blackbox"),
-        "How models are hardened, such as hotflip. hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that "
-        "share of the characters.",
+        "Training methods to compare, such as hotflip. Also miyato (adversarial training on embeddings), "
+        "miyato-virtual, and blackbox (training on texts with 20% random character changes). hotflip:0.1 flips 10% of "
+        "the characters of each training text.",
         free=True,
     )
     confidences: tuple[float, ...] = opt(
-        (0.0, 0.5, 0.9), "Confidence that attacks must reach. In the wrong label; 0: any confidence.", free=True
+        (0.0, 0.5, 0.9),
+        "Least probability of a wrong label with which an attack succeeds. One run for each value; 0: any wrong label "
+        "is a success.",
+        free=True,
     )
     beam: int = opt(10, "Width of the beam search.", min=1)
     closes: str = opt(
         "word",
-        "What an edit closes to further ones. word, or character, as the paper's bound can be read; with character, "
-        "hotflip trains with a fifth of the characters flipped, at any place.",
+        "What may not be edited again after an edit. word: the whole word. character: only the edited character, which "
+        "is the other reading of the paper's bound; training with hotflip then flips 20% of the characters instead of "
+        "10%, also several in one word.",
         choices=("word", "character"),
     )
     vary: tuple[str, ...] = opt(
         (),
-        "Variants of the attacks on the plain model. beam-flip-delete, beam-flip-insert, beam-neighbours (an "
-        "insertion closes both neighbours), beam-two-a-word, beam-flips-two-a-word, beam-one-a-word, beam-anchored, "
-        "beam-wide.",
+        "Further attacks on the plain model. beam-flip-delete and beam-flip-insert use these operations alone; "
+        "beam-neighbours also locks the characters beside an insertion; beam-anchored adds each estimate to the text's "
+        "own loss, not to the estimates before it; beam-wide has width 30. With --closes character also "
+        "beam-one-a-word and beam-two-a-word, which allow that many edits of a word, and beam-flips-two-a-word, which "
+        "does so with flips alone.",
         free=True,
     )
-    exact: int = opt(0, "Texts to compare with exact losses; slow.", min=0)
+    exact: int = opt(0, "How many texts to also attack with exact losses in place of estimates; slow.", min=0)
     training: Mapping[str, Any] = opt(
-        {}, "A setting of the training, as name=value. Or of the network; may be repeated.", name="set"
+        {}, "A setting of the training or the network, as name=value. Repeat it for several.", name="set"
     )
     texts: Selection = Selection(n=760)
     width: int = width_option()
@@ -87,17 +94,19 @@ class HotFlip:
 
     def check(self) -> None:
         from malaprop.core.catalogue import unknown
-        from malaprop.papers.hotflip.summary import VARIANTS
+        from malaprop.papers.hotflip.summary import PER_WORD, VARIANTS
         from malaprop.zoo import names as zoo
 
         if not self.confidences or not all(0 <= floor < 1 for floor in self.confidences):
             given = ",".join(f"{floor:g}" for floor in self.confidences)
             raise SettingError(f"--confidences takes numbers from 0 to below 1, as 0,0.5,0.9, got {given!r}")
         for method in self.methods:
-            defence(method)
+            make_training_method(method)
         for name in self.vary:
             if name not in VARIANTS:
                 raise unknown("variant", name, VARIANTS)
+            if name in PER_WORD and self.closes != "character":
+                raise SettingError(f"--vary {name} needs --closes character; with word each word is edited once anyway")
         spec, _ = zoo.parse(self.model)
         if spec.units != "character":
             raise SettingError(
@@ -120,7 +129,7 @@ class HotFlip:
             )  # fmt: skip
 
     def train(self, model: str, context: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        """Train one model, plainly or hardened."""
+        """Train one model: the plain one, or one by a training method."""
         from malaprop.frame.study.training_methods import Hardening
         from malaprop.frame.tasks.outputs import Note
         from malaprop.zoo.train import TrainingInput
@@ -130,7 +139,7 @@ class HotFlip:
         card = train_named(
             context, self.model, parts, context.folder,
             given=TrainingInput(settings=self.training), seed=self.texts.seed,
-            hardening=None if model == PLAIN else Hardening(model, defence(model, self.closes)),
+            hardening=None if model == PLAIN else Hardening(model, make_training_method(model, self.closes)),
             listen=lambda epoch: context.note(epoch_line(epoch)),
         )  # fmt: skip
         yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
@@ -147,7 +156,7 @@ class HotFlip:
         return agree(texts.examples(trains=True), about)
 
     def attack(self, cell: Cell, context: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
-        """Run one attack; where times are compared, one text is attacked before, so that start-up does not count."""
+        """Run one attack; if it is timed, attack one text first, so that start-up does not count."""
         from malaprop.frame.runs.local import run
         from malaprop.frame.runs.make_attack import recipe
 
@@ -177,7 +186,7 @@ class HotFlip:
 
 
 def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
-    """Return the training settings for the share of characters to flip and where; defaults where none is given."""
+    """Return the settings of hotflip training that differ from its defaults."""
     by_character = closes == "character"
     try:
         given = {"r": float(share)} if share else {"r": 0.2} if by_character else {}
@@ -186,8 +195,8 @@ def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
     return {**given, **({"once": False} if by_character else {})}
 
 
-def defence(method: str, closes: str = "word") -> Any:
-    """Make a training method by name; if an edit closes a character alone, hotflip flips a fifth of them by default."""
+def make_training_method(method: str, closes: str = "word") -> Any:
+    """Make a training method by name; with `closes="character"` hotflip flips 20% of the characters by default."""
     from malaprop.frame.study.training_methods import DEFENCES
 
     plain, _, share = method.partition(":")

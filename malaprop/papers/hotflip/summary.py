@@ -15,11 +15,11 @@ from malaprop.models.tokens.vocab import SPECIAL
 from malaprop.papers.hotflip.record import (
     GREEDY_FLIPS,
     Curve,
-    Economy,
-    Hardened,
     HotFlipChange,
     HotFlipRecord,
+    ModelResult,
     NearestWords,
+    SpeedComparison,
 )
 from malaprop.training.card import read_card, spec_name
 
@@ -43,8 +43,8 @@ def neighbours(
 ) -> tuple[list[NearestWords], Rate]:
     """Return the words nearest to each word and to its edited form, and how many edited forms moved away.
 
-    Nearness is the cosine at the output of the highways. A word has moved if the original is not among the five nearest
-    to its edited form; the list has those alone. Before the edit a word is not counted as its own neighbour.
+    Nearness is the cosine at the output of the highway layers. A word has moved if the original is not among the five
+    words nearest to its edited form; the list has only moved words. Before the edit, a word is not its own neighbour.
     """
     import torch
     from torch.nn.functional import normalize
@@ -92,23 +92,24 @@ def confidence(outcome: Outcome) -> float:
     return float(side.scores[side.prediction])
 
 
-def success_at(outcomes: Sequence[Outcome], asked: float) -> Rate:
-    """Count the texts, of those classified correctly before, that end wrong with at least this confidence."""
+def success_at(outcomes: Sequence[Outcome], least: float) -> Rate:
+    """Return the attack success rate; a success has a wrong label with at least this probability."""
     attacked = [o for o in outcomes if o.status in ("success", "failed")]
-    return Rate(sum(confidence(o) >= asked and confidence(o) > 0 for o in attacked), len(attacked))
+    return Rate(sum(confidence(o) >= least and confidence(o) > 0 for o in attacked), len(attacked))
 
 
 def curve(attack: str, runs: Mapping[float, Sequence[Outcome]], points: Sequence[float]) -> Curve:
-    """Return the success of one attack at each confidence; `runs` are its runs by the confidence at which they stopped.
+    """Return one attack's success rate at each confidence in `points`.
 
-    A point is read from the run with the lowest floor that is at least as high. A search does not depend on where it
-    stops, so its strongest attempt for a higher confidence serves a lower one.
+    Each run in `runs` had to reach one confidence. A point is computed from the run that had to reach this confidence,
+    or the next higher one: the path of a search does not depend on where it stops, so a text found for a higher
+    confidence also counts for a lower one. Points above the highest run are left out.
     """
     found = []
     for point in sorted(points):
-        able = [floor for floor in runs if floor >= point]
-        if able:
-            found.append((point, success_at(runs[min(able)], point)))
+        high_enough = [floor for floor in runs if floor >= point]
+        if high_enough:
+            found.append((point, success_at(runs[min(high_enough)], point)))
     return Curve(attack=attack, points=tuple(found))
 
 
@@ -151,7 +152,9 @@ def changed_characters(outcome: Outcome) -> float:
 PLAIN = "plain"
 SEARCHES = {"beam": "hotflip-char", "greedy": "hotflip-char-greedy", "key-star": "key*"}
 POINTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-RANKED = {"few-edits-exact": True, "few-edits": False}  # all three edits on a few texts, by exact losses or not
+# Greedy search with all three operations on the first --exact texts: edits chosen by the exact loss (True) or by the
+# gradient's estimate (False).
+EXACT_OR_ESTIMATED = {"few-edits-exact": True, "few-edits": False}
 SHOWN = 8  # words of the table of neighbours
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {  # search and settings of variants of an attack
     GREEDY_FLIPS: ("greedy", {"operations": "flip"}),
@@ -164,11 +167,13 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {  # search and settings
     "beam-anchored": ("beam", {"anchored": True}),
     "beam-wide": ("beam", {"width": 30}),
 }
+# variants that bound the edits of one word; if an edit locks the whole word, they are the plain searches
+PER_WORD = ("beam-two-a-word", "beam-flips-two-a-word", "beam-one-a-word")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One attack on one of the models; `few` cells run on the first texts alone."""
+    """One attack on one of the models; with `few` on the first `--exact` texts alone."""
 
     model: str
     name: str
@@ -182,30 +187,31 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipDesign:
-    """The design of a study: `models` are the plain one and one hardened by each method.
+    """The design of a study: its models (the plain one and one for each training method) and their attacks.
 
-    `confidences` are those that the attacks must reach. `vary` names variants of the attacks on the plain model.
+    `confidences` are the probabilities of a wrong label that attacks must reach. `vary` names variants of the attacks
+    on the plain model.
     """
 
     methods: tuple[str, ...]
     vary: tuple[str, ...] = ()
     confidences: tuple[float, ...] = (0.0, 0.5, 0.9)
     width: int = 10
-    exact: int = 0  # texts of the comparison with exact losses
-    closes: str = "word"  # what an edit of the gradient's searches closes to further ones
+    exact: int = 0  # how many texts are also attacked with exact losses
+    closes: str = "word"  # what may not be edited again after an edit: the word or the character
 
     @property
     def models(self) -> tuple[str, ...]:
         return PLAIN, *self.methods
 
     def cells(self) -> Iterator[Cell]:
-        """Yield the attacks, the longest first, so that none runs alone at the end."""
+        """Yield the attacks, the longest first, so that workers finish at about the same time."""
         if self.exact:
             for name, exact in (("few-exact", True), ("few", False)):
                 settings: dict[str, Any] = {"exact": exact, "operations": "flip"}
                 yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
-            for name, exact in RANKED.items():
-                settings = {"exact": exact}  # both close words, for exact losses are of open words
+            for name, exact in EXACT_OR_ESTIMATED.items():
+                settings = {"exact": exact}  # whatever --closes says, these two edit a word once
                 yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
         for model in self.models:
             settings = {"width": self.width, "operations": "flip", **self._closing}
@@ -217,11 +223,11 @@ class HotFlipDesign:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The names of the variants: greedy flips always, then those asked for."""
+        """The names of the variants: greedy flips always, then those of `vary`."""
         return tuple(dict.fromkeys((GREEDY_FLIPS, *self.vary)))
 
     def variant(self, name: str) -> Cell:
-        """Return a variant of an attack on the plain model, which must reach a wrong label alone."""
+        """Return a variant of an attack on the plain model; any wrong label is a success."""
         search, varied = VARIANTS[name]
         plain = self.search(search, 0.0)
         return Cell(model=PLAIN, name=name, recipe=plain.recipe, settings={**plain.settings, **varied})
@@ -259,11 +265,11 @@ def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -
             for search, found in runs.items()
             for floor, outcomes in sorted(found.items())
         ),
-        hardened=tuple(_read_hardened(root, model) for model in plan.models),
-        neighbours=tuple(_vary(table)),
+        hardened=tuple(_read_model_result(root, model) for model in plan.models),
+        neighbours=tuple(_take_distinct(table)),
         moved=moved,
-        economy=_economy(root) if plan.exact else None,
-        ranked=tuple(_change(name, 0.0, _read_few(root, name)) for name in RANKED) if plan.exact else (),
+        economy=_compare_speed(root) if plan.exact else None,
+        ranked=tuple(_change(name, 0.0, _read_few(root, name)) for name in EXACT_OR_ESTIMATED) if plan.exact else (),
         varied=tuple(_change(name, 0.0, read_outcomes(plan.variant(name).folder(root))) for name in plan.variants),
     )
 
@@ -292,16 +298,16 @@ _MOST = "most_in_a_word"
 
 
 def _count_picked(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Add up the operations that the search picked, over successes and failures; empty where it did not count them."""
+    """Add up the operations that the search made in successes and failures; empty if it did not count them."""
     counted = [o.measures for o in outcomes if f"picked_{OPERATIONS[0]}" in o.measures]
     return {name: round(sum(one[f"picked_{name}"] for one in counted)) for name in OPERATIONS if counted}
 
 
-def _read_hardened(root: Path, model: str) -> Hardened:
+def _read_model_result(root: Path, model: str) -> ModelResult:
     card = read_card(root / "models" / model)
     tested, epochs = int(card.figures["test_rows"]), int(card.figures["epochs"])
     outcomes = read_outcomes(Cell(model=model, name="flips", recipe="").folder(root))
-    return Hardened(
+    return ModelResult(
         name=model,
         about=card.about,
         error=Rate(round((1 - card.figures["test_accuracy"]) * tested), tested),
@@ -311,8 +317,8 @@ def _read_hardened(root: Path, model: str) -> Hardened:
     )
 
 
-def _vary(found: Sequence[Any]) -> Iterator[Any]:
-    """Yield the first few lines whose words differ."""
+def _take_distinct(found: Sequence[NearestWords]) -> Iterator[NearestWords]:
+    """Yield the first SHOWN lines, at most one for each word; words of one or two letters are left out."""
     seen: set[str] = set()
     for line in found:
         if line.word not in seen and len(line.word) > 2 and len(seen) < SHOWN:
@@ -320,9 +326,9 @@ def _vary(found: Sequence[Any]) -> Iterator[Any]:
             yield line
 
 
-def _economy(root: Path) -> Economy:
+def _compare_speed(root: Path) -> SpeedComparison:
     quick, exact = (_read_few(root, name) for name in ("few", "few-exact"))
-    return Economy(
+    return SpeedComparison(
         success=Summary.of(quick).success,
         exact_success=Summary.of(exact).success,
         seconds=_wall(quick),
@@ -335,5 +341,5 @@ def _read_few(root: Path, name: str) -> list[Outcome]:
 
 
 def _wall(outcomes: Sequence[Outcome]) -> float:
-    """Return the wall time of a run of few texts: all start together, so it is the time of the longest."""
+    """Return the wall time of a run in which all texts start together: the time of the slowest."""
     return max((o.seconds for o in outcomes), default=0.0)

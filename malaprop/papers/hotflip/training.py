@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from malaprop.features.hardening.character_batches import (
-    Signs,
+    CharIds,
     Spelling,
     char_gradients,
     check_share,
@@ -36,8 +36,8 @@ class HotFlipTraining:
     the attack.
     """
 
-    r: float = 0.1  # of the characters of a text; the paper has 0.2 and any number in a word
-    once: bool = True  # one flip a word at most, as the attack has it
+    r: float = 0.1  # share of a text's characters to flip; the paper flips 0.2 and sets no limit per word
+    once: bool = True  # flip at most one character of a word, as the attack does
 
     def __post_init__(self) -> None:
         check_share(self.r)
@@ -77,13 +77,16 @@ def loss_with_flips(
 def best_flips(
     words: CharWords,
     spelled: Spelling,
-    towards: Float[Tensor, "batch token dim"],
+    gradients: Float[Tensor, "batch token dim"],
     r: float,
     usable: Bool[Tensor, " symbol"],
     once: bool = False,
-) -> Signs:
-    """Flip the best share `r` of the characters of each text, at least one where any can be flipped."""
-    slopes = Slopes(char_gradients(words, spelled, towards), torch.empty(0), spelled.everywhere)
+) -> CharIds:
+    """Flip the share `r` of each text's characters whose flips raise the loss most; at least one if any can be flipped.
+
+    `gradients` are those of the loss by the words' vectors.
+    """
+    slopes = Slopes(char_gradients(words, spelled, gradients), torch.empty(0), spelled.everywhere)
     open_ = plain_words(slopes.signs, usable)
     found = gains(slopes, vectors(words), usable, open_, ("flip",))
     return make_flips(found, counts(slopes.signs, open_, r), once=once)

@@ -25,7 +25,7 @@ _AWAY = Aim(label=0)  # the log loss
 
 Ids = Int[Tensor, "batch token"]
 Lengths = Int[Tensor, " batch"]
-Signs = Int[Tensor, "batch token char"]
+CharIds = Int[Tensor, "batch token char"]
 
 
 class Gains(NamedTuple):
@@ -39,7 +39,7 @@ class Gains(NamedTuple):
     inserts: Float[Tensor, "batch token char symbol"]
     deletes: Float[Tensor, "batch token char"]
     logits: Float[Tensor, "batch label"]
-    signs: Signs
+    signs: CharIds
 
 
 class Slopes(NamedTuple):
@@ -47,7 +47,7 @@ class Slopes(NamedTuple):
 
     by_vector: Float[Tensor, "batch token char dim"]
     logits: Float[Tensor, "batch label"]
-    signs: Signs
+    signs: CharIds
 
 
 def flip_gains(
@@ -100,7 +100,7 @@ def symbols(vocab: OpenVocab) -> Bool[Tensor, " symbol"]:
     return out
 
 
-def plain_words(signs: Signs, usable: Bool[Tensor, " symbol"]) -> Bool[Tensor, "batch token"]:
+def plain_words(signs: CharIds, usable: Bool[Tensor, " symbol"]) -> Bool[Tensor, "batch token"]:
     """Return which words have only letters, digits or characters that the alphabet lacks: no marks, no specials."""
     inner = signs[..., 1:]
     fine = usable.clone()
@@ -243,7 +243,7 @@ def gains(
 
 
 def _shift(
-    every: Float[Tensor, "batch token char symbol"], now: Float[Tensor, "batch token char"], signs: Signs, by: int
+    every: Float[Tensor, "batch token char symbol"], now: Float[Tensor, "batch token char"], signs: CharIds, by: int
 ) -> tuple[Float[Tensor, "batch token char"], Int[Tensor, "batch token char"]]:
     """Return from each place on the summed derivatives of moving all signs by one, and how many signs change."""
     pad = functional.pad(signs, (1, 0), value=NOTHING)[..., :-1] if by > 0 else functional.pad(signs, (0, 1))[..., 1:]
@@ -258,7 +258,7 @@ def _vocab(words: CharWords) -> OpenVocab:
     return words.vocab
 
 
-def score_respelled(model: nn.Module, signs: Signs, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
+def score_respelled(model: nn.Module, signs: CharIds, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
     """Return logits of texts whose words `signs` spells, not `ids`; distinct spellings are composed once.
 
     For training on edits without giving each new spelling a number. `signs` may have fewer columns than words have room
@@ -280,7 +280,7 @@ def _mixers(count: int, device: torch.device) -> Int[Tensor, " char"]:
     return (2 * drawn + 1).to(device)
 
 
-def make_flips(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> Signs:
+def make_flips(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> CharIds:
     """Return the signs after each text's best `counts` flips (section 4.1), one a character, or `once` a word."""
     best, symbol = found.flips.max(-1)
     if once:

@@ -391,12 +391,12 @@ def flips(root: Path, beam: int, error: int, deleted: int = 10, varied: bool = F
             operations={"flip": 90, "insert": 10 - deleted, "delete": deleted},
         )  # fmt: skip
 
-    def model(name: str, wrong: int, hits: int) -> hotflip.Hardened:
-        return hotflip.Hardened(
+    def model(name: str, wrong: int, hits: int) -> hotflip.ModelResult:
+        return hotflip.ModelResult(
             name=name, about="", error=Rate(wrong, 1000), success=Rate(hits, 100), epochs=2, epoch_seconds=1.0
         )
 
-    economy = hotflip.Economy(success=Rate(9, 10), exact_success=Rate(10, 10), seconds=1.0, exact_seconds=30.0)
+    economy = hotflip.SpeedComparison(success=Rate(9, 10), exact_success=Rate(10, 10), seconds=1.0, exact_seconds=30.0)
     hotflip.HotFlipRecord(
         model="CharCNN-LSTM", data="ag_news", texts=100,
         changes=(change("beam", 3, 0.9), change("beam", beam), change("greedy", 60), change("key*", 30)),

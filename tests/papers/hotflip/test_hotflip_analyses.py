@@ -1,13 +1,18 @@
 """What a HotFlip study counts: operations, characters, confidences, neighbours."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from malaprop.core.errors import SettingError
 from malaprop.core.text import Text, Words
 from malaprop.frame.records import Outcome, Queries, Side, edits_between
+from malaprop.frame.study.selection import Selection
 from malaprop.models.tokens.vocab import Vocab
+from malaprop.papers.hotflip.study import HotFlip
 from malaprop.papers.hotflip.summary import (
     PLAIN,
     VARIANTS,
@@ -172,3 +177,14 @@ def test_every_attack_of_a_study_that_closes_characters_can_be_made():
 
     for cell in HotFlipDesign(methods=("hotflip",), closes="character", exact=2, vary=tuple(VARIANTS)).cells():
         assert recipe(cell.recipe, **cell.settings).name
+
+
+@pytest.mark.parametrize("name", ["beam-one-a-word", "beam-two-a-word", "beam-flips-two-a-word"])
+def test_variants_that_bound_the_edits_of_a_word_need_edits_that_lock_a_character(name):
+    """With --closes word each word is edited once, so these variants are the plain searches."""
+    rows = [("a good film", 1), ("a bad film", 0)] * 10
+    given = HotFlip(model="CNN-C-Random-1", vary=("beam-wide", name), texts=Selection(data=rows, split="all"))
+    with pytest.raises(SettingError, match=f"--vary {name} needs --closes character"):
+        given.check()
+    replace(given, closes="character").check()
+    replace(given, vary=("beam-wide", "beam-neighbours")).check()

@@ -10,10 +10,10 @@ from malaprop.papers.hotflip.record import HotFlipRecord, studies
 def test_a_card_has_the_figure_and_every_table():
     page = studies([STUDY])
     assert re.findall(r"<h3>(.+?)</h3>", page) == [
-        "What was changed",
+        "Edits of each attack",
         "Before and after training against attacks",
-        "What the gradient saves",
-        "What an edited word is taken for",
+        "Speed: gradient estimate against exact loss",
+        "Nearest words before and after an edit",
     ]
     assert page.count("<svg") == 2  # the figure and the key of its one line
     for shown in ("90.0% (9/10", "8.0% (8/100", "80.00%", "4.00%", "40 times", "75.0% (3/4"):

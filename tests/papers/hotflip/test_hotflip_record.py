@@ -7,7 +7,7 @@ from sample_study import STUDY
 
 from malaprop.core.errors import RecordError
 from malaprop.frame.records import Rate
-from malaprop.papers.hotflip.record import FILE, Economy, HotFlipRecord
+from malaprop.papers.hotflip.record import FILE, HotFlipRecord, SpeedComparison
 
 
 def test_it_comes_back(tmp_path):
@@ -19,7 +19,7 @@ def test_it_comes_back(tmp_path):
 
 def test_a_ratio_needs_successes_on_both_sides():
     assert STUDY.economy.ratio == 40
-    assert Economy(success=Rate(0, 5), exact_success=Rate(4, 5), seconds=1, exact_seconds=1).ratio is None
+    assert SpeedComparison(success=Rate(0, 5), exact_success=Rate(4, 5), seconds=1, exact_seconds=1).ratio is None
 
 
 @pytest.mark.parametrize(

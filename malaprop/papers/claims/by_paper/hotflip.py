@@ -12,7 +12,7 @@ from malaprop.frame.records.summary import Rate
 from malaprop.papers.claims.by_paper import commands
 from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StepCommand, study_command
 from malaprop.papers.claims.kept_records import count_outcomes, need
-from malaprop.papers.hotflip.record import GREEDY_FLIPS, Hardened, HotFlipChange, HotFlipRecord
+from malaprop.papers.hotflip.record import GREEDY_FLIPS, HotFlipChange, HotFlipRecord, ModelResult
 
 _KEY = "key*"
 _SEARCHES = ("beam", "greedy")
@@ -26,7 +26,7 @@ def _read_study(root: Path) -> HotFlipRecord:
     return need(HotFlipRecord.read, root / "hotflip")
 
 
-def _find_model(record: HotFlipRecord, name: str) -> Hardened:
+def _find_model(record: HotFlipRecord, name: str) -> ModelResult:
     """Return the row of the model of this name; raise if the study has none."""
     for row in record.hardened:
         if row.name == name:
@@ -195,7 +195,7 @@ def _explain_shares(record: HotFlipRecord) -> str:
     )
 
 
-def _compare_shares(shares: Sequence[tuple[float, Hardened]], other: Hardened | None) -> str:
+def _compare_shares(shares: Sequence[tuple[float, ModelResult]], other: ModelResult | None) -> str:
     """Say with which shares fewer texts are broken than with Miyato's training, beyond the interval."""
     if other is None:
         return ""
