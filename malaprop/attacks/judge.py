@@ -1,4 +1,4 @@
-"""A judge of meaning as a part of an attack: which texts may win, and how far a success keeps its meaning."""
+"""The judge of meaning in an attack: it rejects texts that change the meaning, or rates the successes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from malaprop.core.text import Text, Words
 if TYPE_CHECKING:
     from malaprop.attacks.trial import Trial
 
-LEGIBLE = 1.0  # the number of a text in which every changed word can still be read as the word that it was
-_LONG = 8  # letters from which on two wrong ones can be read through
+LEGIBLE = 1.0  # the probability for a text in which every changed word can still be read as the original word
+_LONG = 8  # a word with at least this many letters is still readable with two wrong ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A judge that says of changed texts how likely a reader finds the same meaning and the same label in them.
+    """Estimates the probability that a reader finds the same meaning and label in a changed text.
 
-    As the `judge` of an attack it refuses texts below its `floor`, so that the attack goes on to a better one; as the
-    `rater` it only rates each success. A word that is misspelt and can still be read is judged as the word itself, and
-    a neutral sentence that `Distract` added, of those that say nothing, is not read.
-    `name` is another judge than the packaged one; `both` asks it both ways and takes the smaller number. `references`
-    are other classifiers of the task, as `mp.victim` takes them: where they see the label go, the number is lowered.
-    `labels` are the names of the task's labels.
+    As an attack's `judge` it rejects texts with a probability below `floor`, and the search goes on; as its `rater` it
+    only rates successes. A misspelt word that can still be read is judged as the word itself. The packaged neutral
+    sentences that `Distract` adds are removed before judging; sentences of your own are kept.
+    `name` is another judge than the packaged one. `both`: compare the original with the changed text and the changed
+    text with the original, and take the smaller probability. `references`: other classifiers of the task, as
+    `mp.victim` takes them; if they predict another label, the probability is lowered. `labels`: the task's label names.
     """
 
     floor: float = KEPT
@@ -52,11 +52,11 @@ class Judge:
         return JUDGE + ":" * bool(self.name or self.references) + "\n".join((self.name, *self.references))
 
     def for_labels(self, names: Sequence[str]) -> Judge:
-        """Return the judge for data whose labels have these names; numbers say nothing to a reader."""
+        """Return the judge for data with these label names; names that are only numbers are not used."""
         return replace(self, labels=() if all(name.isdecimal() for name in names) else tuple(names))
 
     def rate(self, trial: Trial, texts: Sequence[Text]) -> Steps[list[float]]:
-        """Return for each text the chance that a reader finds the meaning and the label of the original in it."""
+        """Return for each text the probability that a reader finds the meaning and the label of the original in it."""
         origin, fields = trial.origin, trial.example.open
         label = trial.example.label
         name = self.labels[label] if 0 <= label < len(self.labels) else None
@@ -64,16 +64,16 @@ class Judge:
         restored = [restore_legible(origin, text) for text in texts]
         read = [strip_asides(original, trial.shown(text)) for text in restored]
         asked = [i for i, changed in enumerate(read) if changed != original]
-        numbers = [LEGIBLE] * len(texts)
+        chances = [LEGIBLE] * len(texts)
         if asked:
             whole = [_label(origin, restored[i], label) if self.references else None for i in asked]
             ways = [Judgement(original, read[i], name, context, one) for i, one in zip(asked, whole, strict=True)]
             ways += [Judgement(read[i], original, name, context) for i in asked] if self.both else []
             found = yield Ask(self.service, ways)
-            for place, number in enumerate(found):
+            for place, chance in enumerate(found):
                 i = asked[place % len(asked)]
-                numbers[i] = min(numbers[i], float(number))
-        return numbers
+                chances[i] = min(chances[i], float(chance))
+        return chances
 
     def allow(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
         """Flag the texts that keep their meaning well enough to be chosen."""
@@ -81,13 +81,13 @@ class Judge:
 
 
 def _label(origin: Text, text: Text, label: int) -> Labelled:
-    """Return both texts as a classifier of the task reads them: all fields, the changed one without asides."""
+    """Return all fields of both texts for a classifier of the task; without sentences that `Distract` added."""
     before = origin.values()
     return Labelled(before, tuple(map(strip_asides, before, text.values())), label)
 
 
 def restore_legible(origin: Text, text: Text) -> Text:
-    """Return the text with each misspelt word that can still be read put back as it was."""
+    """Return the text with the original words in place of misspellings that can still be read."""
     table, changed = origin.table, text.changed(origin)
     fine = [slot for slot in changed.tolist() if _reads_as(table, int(origin.words[slot]), int(text.words[slot]))]
     if not fine:

@@ -100,7 +100,7 @@ def _find_version(name: str) -> str:
 
 
 def _find_device() -> str:
-    """Return the accelerator that torch sees, or the reason why there is none."""
+    """Return the GPU that torch sees, or cpu, with a note if torch is missing."""
     try:
         import torch
     except ImportError:

@@ -19,25 +19,28 @@ if TYPE_CHECKING:
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Run folders, or folders above them.")],
     out: Annotated[
-        Path | None, typer.Option(help="The HTML file; report.html in the first folder if not given.")
+        Path | None, typer.Option(help="The HTML file to write. Default: report.html in the first folder.")
     ] = None,
     export: Annotated[
         Path | None,
-        typer.Option(help="A new folder for the adversarial texts. With a card; the datasets library loads it."),
+        typer.Option(
+            help="Write the adversarial texts to this new folder. It is a dataset that the Hugging Face datasets "
+            "library can load, with a dataset card."
+        ),
     ] = None,
     card: Annotated[
-        Path | None, typer.Option(help="A file for a section of a model card. In Markdown; - prints it.")
+        Path | None, typer.Option(help="Write a Markdown section for a model card to this file. - prints it.")
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
-            help="An earlier folder to compare with. As before hardening: the report says which texts newly hold, and "
-            "which newly break."
+            help="An earlier folder to compare with, such as the runs before hardening. The report lists the texts "
+            "that have become robust and those that have become vulnerable."
         ),
     ] = None,
     leaderboard: Annotated[
         Path | None,
-        typer.Option(help="A Markdown page that ranks defences. Those of the defence tests in the folders."),
+        typer.Option(help="Write a Markdown page that ranks the defences tested in the folders."),
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

@@ -1,4 +1,4 @@
-"""malaprop run and malaprop status: run the study of a TOML file; show a folder and what remains to be done there."""
+"""malaprop run runs the study that a TOML file describes; malaprop status shows how far the runs in a folder are."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from malaprop.frame.command.settings_command import perform
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A study.toml. Written by hand or by an earlier study.")],
+    file: Annotated[Path, typer.Argument(help="A study.toml, written by hand or by an earlier study.")],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="Settings in place of the file's. As name=value.")
+        list[str] | None, typer.Argument(help="Settings that replace those of the file, as name=value.")
     ] = None,
 ) -> None:
     """Run the study that a TOML file describes.
 
-    The file says command = "study oneword" and has the settings of that command by their names. OUT/study.toml of an
-    earlier study goes on with what was left undone.
+    The file says command = "study oneword" and has the settings of that command by their names. The study.toml that an
+    earlier study wrote in its folder resumes that study.
 
     Examples:
 
@@ -39,7 +39,7 @@ def status(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Show what folders hold: studies, runs and how far they are, records; nothing is loaded or changed.
+    """Show which studies, runs and records folders hold, and how far the runs are; change nothing.
 
     Examples:
 
@@ -53,7 +53,7 @@ def status(
     held = list_contents(folders)
     if not quiet:
         for folder, command in held.studies:
-            print(f"study: {command or 'without a name'}, in {folder}")
+            print(f"study: {command}, in {folder}" if command else f"study in {folder} (study.toml names no command)")
         runs = [
             (
                 _place(run.folder, folders),
@@ -67,9 +67,10 @@ def status(
         if runs:
             print(lines_of("", ("run folder", "attack, victim and data", "done", "left"), runs, boxed=False))
         if records:
-            print(lines_of("", ("record in", "kind", "of"), records, boxed=False))
+            print(lines_of("", ("folder", "kind of record", "about"), records, boxed=False))
         if not (held.studies or runs or records):
-            print("nothing that a command wrote")
+            where = ", ".join(map(str, folders))
+            print(f"no studies, runs or records in {where}; give a folder that a command wrote with --out")
         elif held.left:
             print(f"{held.left:,} examples are left; give the same command again, with the same --out")
     if held.studies:

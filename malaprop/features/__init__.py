@@ -1,1 +1,4 @@
-"""What a user does with a model. Each folder holds all of one idea, and none imports another."""
+"""One folder for each thing that a user can do with a model: audit, harden, profile and so on.
+
+A folder does not import its neighbours; pyproject.toml lists the two exceptions with their reasons.
+"""

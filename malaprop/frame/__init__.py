@@ -1,4 +1,4 @@
-"""The frame: how any study runs, is kept and is shown. Five things to know.
+"""The frame: runs any study, writes its files, and shows its results. Five things to know.
 
 1. A study is a frozen settings class (`study.study.Study`). Its fields are the options of its command, the keys of its
    TOML file and the keywords of its Python function (`study.settings`). `plan()` returns its tasks, `gather(root)`
@@ -10,10 +10,10 @@
    processes, a Ray cluster) and alone writes what they yield. A task finds device, folder and loaded victims in its
    `tasks.worker_context.WorkerContext`.
 
-3. What is on disk is done: that is all that resuming is. After a kill, `executor.find_unfinished` asks each output
-   whether it is complete, and `running_task` leaves out the examples that are there; `records.store.Writer` drops a
-   torn last line and continues behind it. A folder keeps its settings in study.toml, and `study.agreement`
-   refuses other ones.
+3. Resuming needs no extra state: a task whose output is complete is not run again. After a kill,
+   `executor.find_unfinished` asks each output whether it is complete, `running_task` skips the examples that are
+   already written, and `records.store.Writer` cuts off a half-written last line and appends after it. study.toml keeps
+   the settings; `study.agreement` raises if a later run has different ones.
 
 4. A run is one attack on one victim over one dataset. `runs.victims.victim` loads the victim, `runs.make_attack.recipe`
    makes the attack, `runs.local.run` yields an `Outcome` for each example, and run.toml and outcomes.jsonl keep them.
@@ -25,6 +25,6 @@
     conduct(study) -> study.toml -> plan -> executor <-> workers -> outputs -> gather -> record -> section -> report
 
 The other packages: `command` turns a settings class into a terminal command, `web` serves pages in the browser, and
-`rooms` reads what the rooms above add (commands, kinds of records, wrappers, training methods, kinds of models). The
-frame names no room; each room names what it adds in its own `__init__.py`.
+`rooms` reads what each package in `features` and `papers` (a room) registers in its `ROOM`: commands, kinds of records,
+defences around a victim (`wrappers`), training methods (`methods`), kinds of models. The frame never names a room.
 """

@@ -47,7 +47,7 @@ def test_runs_records_and_studies_are_told_with_what_is_left(type_in, tmp_path):
 
 
 def test_nothing_is_said_to_be_nothing_and_no_folder_is_refused(type_in, tmp_path):
-    assert "nothing that a command wrote" in type_in(tmp_path)[1]
+    assert "no studies, runs or records in" in type_in(tmp_path)[1]
     code, _, err = type_in(tmp_path / "nowhere")
     assert code == 2
     assert "no such folder" in err

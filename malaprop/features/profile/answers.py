@@ -1,4 +1,4 @@
-"""Ask a victim for noisy copies of texts, and for the adversarial texts of another victim."""
+"""Query a victim with noisy copies of the texts, and with adversarial texts that were found on other victims."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from malaprop.frame.study.shared_tasks import BLOCK, CorrectTexts, find_correct_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseAnswers:
-    """Which texts are answered rightly, and by kind of noise and share how many copies of each text are.
+    """For each text, whether the victim is right on it, and on how many of its noisy copies.
 
-    `changed` is the mean share of words that the copies change.
+    `right` has these numbers for each kind of noise and share of changed words. `changed` is the mean share of words
+    that the copies really change.
     """
 
     draws: int  # copies of a text for each kind and share
@@ -33,7 +34,7 @@ class NoiseAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transferred:
-    """How many adversarial texts of one source a victim gets wrong, of those whose originals it gets right."""
+    """How many adversarial texts found on another model a victim gets wrong, of those whose originals it gets right."""
 
     rate: Rate
 
@@ -42,12 +43,12 @@ def classify(victim: Victim, data: Dataset) -> CorrectTexts:
     """Find the texts that the victim classifies correctly; raise if it is no classifier."""
     found = find_correct_texts(victim, data)
     if found.labels == 1:
-        raise VictimError(f"{victim.name} gives one number and no labels; a profile is of classifiers")
+        raise VictimError(f"{victim.name} gives one number and no labels; malaprop profile needs a classifier")
     return found
 
 
-def ask_noise(victim: Victim, data: Dataset, *, draws: int, seed: int) -> NoiseAnswers:
-    """Ask the victim for all texts and their noisy copies; of equal texts one is asked."""
+def query_noisy_copies(victim: Victim, data: Dataset, *, draws: int, seed: int) -> NoiseAnswers:
+    """Query the victim with all texts and their noisy copies, each distinct text once."""
     matched = agree(data, victim)
     assume_labels(victim, matched.labels)
     copies = {
@@ -56,19 +57,21 @@ def ask_noise(victim: Victim, data: Dataset, *, draws: int, seed: int) -> NoiseA
     }
     made = (copy.fields for texts in copies.values() for each in texts for one in each for copy in one)
     originals = [tuple(example.fields.values()) for example in matched]
-    said = _ask(victim, [*originals, *made])
+    answers = _query(victim, [*originals, *made])
     labels = [example.label for example in matched]
     return NoiseAnswers(
         draws=draws,
         ids=tuple(example.id for example in matched),
-        clean=tuple(said[text] == label for text, label in zip(originals, labels, strict=True)),
-        right={kind: _count_right(texts, labels, said) for kind, texts in copies.items()},
+        clean=tuple(answers[text] == label for text, label in zip(originals, labels, strict=True)),
+        right={kind: _count_right(texts, labels, answers) for kind, texts in copies.items()},
         changed={kind: _average_changed(texts) for kind, texts in copies.items()},
     )
 
 
-def ask_transferred(victim: Victim, data: Dataset, clean: CorrectTexts, outcomes: Iterable[Outcome]) -> Transferred:
-    """Ask the victim for the adversarial texts of a source, where it answers the originals rightly."""
+def query_adversarial_texts(
+    victim: Victim, data: Dataset, clean: CorrectTexts, outcomes: Iterable[Outcome]
+) -> Transferred:
+    """Query the victim with the successes in `outcomes` whose originals it classifies correctly."""
     labels = {example.id: example.label for example in agree(data, victim)}
     right = {id for id, fine in zip(clean.ids, clean.right, strict=True) if fine}
     texts = {
@@ -76,26 +79,26 @@ def ask_transferred(victim: Victim, data: Dataset, clean: CorrectTexts, outcomes
         for one in outcomes
         if one.status == "success" and one.adversarial is not None and one.id in right
     }
-    said = _ask(victim, texts.values())
-    return Transferred(rate=Rate(sum(said[text] != labels[id] for id, text in texts.items()), len(texts)))
+    answers = _query(victim, texts.values())
+    return Transferred(rate=Rate(sum(answers[text] != labels[id] for id, text in texts.items()), len(texts)))
 
 
-def _ask(victim: Victim, texts: Iterable[Fields]) -> dict[Fields, int]:
+def _query(victim: Victim, texts: Iterable[Fields]) -> dict[Fields, int]:
     """Return the label that the victim gives to each distinct text."""
-    some, said = list(dict.fromkeys(texts)), dict[Fields, int]()
+    some, answers = list(dict.fromkeys(texts)), dict[Fields, int]()
     for at in range(0, len(some), BLOCK):
         part = some[at : at + BLOCK]
-        said |= zip(part, winners(victim.predict(part)).tolist(), strict=True)
-    return said
+        answers |= zip(part, winners(victim.predict(part)).tolist(), strict=True)
+    return answers
 
 
 Copies = Sequence[Sequence[Sequence[NoisyCopy]]]  # [text][draw][share]
 
 
-def _count_right(copies: Copies, labels: Sequence[int], said: Mapping[Fields, int]) -> tuple[tuple[int, ...], ...]:
-    """Return [share][text]: how many copies of the text are answered rightly."""
+def _count_right(copies: Copies, labels: Sequence[int], answers: Mapping[Fields, int]) -> tuple[tuple[int, ...], ...]:
+    """Return [share][text]: how many copies of the text are classified correctly."""
     right = [
-        [sum(said[copy.fields] == label for copy in at_share) for at_share in zip(*draws, strict=True)]
+        [sum(answers[copy.fields] == label for copy in at_share) for at_share in zip(*draws, strict=True)]
         for draws, label in zip(copies, labels, strict=True)
     ]
     return tuple(zip(*right, strict=True))

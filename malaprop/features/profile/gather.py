@@ -1,4 +1,4 @@
-"""Put a profile together from the files of its tasks: curves, queries, transfer, scores and ranks."""
+"""Make the record of a profile from the files of its tasks: curves, queries, transfer, scores and ranks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _SLACK = 1e-6  # shares in records are rounded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A victim's entry, and by curve the area of each text, 0 to 100, by the text's id; both empty without a score."""
+    """A victim's entry, and for each curve (noise, attack) the area under it for each text, 0 to 100, by text id.
+
+    `areas` is empty if the victim has no score.
+    """
 
     entry: ProfileEntry
     areas: Mapping[str, Mapping[str, float]]
@@ -48,7 +51,7 @@ class Scored:
 
 
 def gather(study: Profile, root: Path, data: Dataset) -> ProfileRecord:
-    """Return the record of what the tasks left in the study's folder."""
+    """Return the record made from the files in the study's folder."""
     noise = {name: _read(JsonFile(NoiseAnswers), root / "noise" / name) for name in study.named}
     labels = Counter(example.label for example in data)
     commonest = max(labels.values(), default=0)
@@ -82,7 +85,7 @@ def _read(output: Output, folder: Path) -> Any:
 
 
 def profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], commonest: int) -> Scored:
-    """Return one victim's entry and the scores of its texts, from the files of its tasks and its answers to noise."""
+    """Return one victim's entry and the areas of its texts, from the files of its tasks and its answers to noise."""
     clean, runs = _read(JsonFile(CorrectTexts), root / "clean" / name), _read(RunFolder(), root / "runs" / name)
     missing = next((one for one in (clean, noise, runs) if isinstance(one, Skipped)), None)
     entry = ProfileEntry(victim=name, reason="" if missing is None else missing.reason)
@@ -97,11 +100,11 @@ def profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], co
     right = _noise_accuracy(noise, ids)
     noisy = 100 * noise_areas((0.0, *SHARES), right)
     worst = 100 * worst_areas(np.asarray([breaks[id] for id in ids]), MOST)
-    doubts = _doubts(runs, sum(clean.right), commonest)
+    cautions = _describe_cautions(runs, sum(clean.right), commonest)
     entry = replace(
         entry, score=estimate((noisy + worst) / 2), noise_score=estimate(noisy), worst_score=estimate(worst),
         noise=_noise_points(noise, ids, right), one_word=_one_word(runs), worst=_worst_points(list(breaks.values())),
-        queries=_queries(runs), transfer=_transfer(root, name, sources), notes=doubts,
+        queries=_queries(runs), transfer=_transfer(root, name, sources), notes=cautions,
     )  # fmt: skip
     areas = {
         curve: dict(zip(ids, area.tolist(), strict=True)) for curve, area in zip(CURVES, (noisy, worst), strict=True)
@@ -109,23 +112,23 @@ def profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], co
     return Scored(entry=entry, areas=areas)
 
 
-def _doubts(runs: Sequence[Outcome], right: int, commonest: int) -> tuple[str, ...]:
-    """Return lines on errors, on invalid successes, and on a victim that may give one label to all texts."""
+def _describe_cautions(runs: Sequence[Outcome], right: int, commonest: int) -> tuple[str, ...]:
+    """Return warnings: errors, invalid successes, and an accuracy that one fixed label would reach."""
     guess = (
-        f"right on {right} texts, and the commonest label has {commonest}: a model that always gives one label cannot "
-        "be broken, so this score says nothing"
+        f"it is right on {right} texts, no more than if it always gave the commonest label ({commonest}). Such a model "
+        "cannot be attacked, so do not read this score as robustness; check the order of the model's labels"
     )
     rated = [one for one in runs if one.status == "success" and one.validity is not None]
     kept = sum(one.validity == "kept" for one in rated)
-    changed = f"the judge of meaning calls {kept} of {len(rated)} successes valid" if kept < len(rated) else ""
-    return tuple(filter(None, (describe_errors(runs), guess if right <= commonest else "", changed)))
+    invalid = f"the judge of meaning calls {kept} of {len(rated)} successes valid" if kept < len(rated) else ""
+    return tuple(filter(None, (describe_errors(runs), guess if right <= commonest else "", invalid)))
 
 
 def find_breaks(runs: Sequence[Outcome]) -> dict[str, float]:
-    """Return for each text the smallest share of words that breaks it.
+    """Return for each text the smallest share of changed words at which the attack succeeds.
 
-    That is 0 if it is wrong unchanged and infinity if it holds. Texts on which the attack ended in an error are left
-    out.
+    That is 0 if the victim is wrong on the original, and infinity if the attack fails. Texts on which the attack ended
+    in an error are left out.
     """
     shares = {"skipped": 0.0, "failed": _NEVER}
     return {one.id: shares.get(one.status, one.changed_share) for one in runs if one.status != "error"}
@@ -165,7 +168,7 @@ def _worst_points(breaks: Sequence[float]) -> tuple[WorstPoint, ...]:
 
 
 def _one_word(runs: Sequence[Outcome]) -> Rate:
-    """Return the accuracy where the attack may change one word of each text."""
+    """Return the accuracy under an attack that may change one word of each text."""
     tried = [one for one in runs if one.status != "error"]
     fell = (one.status == "skipped" or (one.status == "success" and len(one.edits) <= 1) for one in tried)
     return Rate(len(tried) - sum(fell), len(tried))

@@ -1,7 +1,7 @@
 """Everyday noise: noisy copies of a text in which a share of the words is misspelt, mistyped or misread.
 
-The copies depend on the seed and the text alone, so that all victims read the same ones. The words that a copy changes
-at a small share are among those that it changes at a larger one.
+The copies depend on the seed and the text alone, so all victims read the same copies. A copy with a larger share of
+changed words changes the words of the smaller shares, and more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Alter = Callable[[str, str, np.random.Generator], Pair | None]  # None: this wor
 _MARKS = re.compile(r"[^\w\s]|_")
 _QUOTES = re.compile(r"['\u2019`]")
 _SLIPS: tuple[Kind, ...] = ("keyboard", "swap", "drop")
-# What optical character recognition takes for each other, both ways: shapes that print alike.
+# Letters that look alike in print, so that OCR confuses one with the other.
 _ALIKE = (
     ("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ri", "n"), ("ii", "u"), ("l", "1"), ("i", "l"), ("o", "0"),
     ("e", "c"), ("h", "b"), ("n", "u"), ("f", "t"), ("g", "9"), ("s", "5"), ("S", "5"), ("B", "8"), ("O", "0"),
@@ -39,7 +39,7 @@ _CONFUSED = (*_ALIKE, *((right, left) for left, right in _ALIKE))
 
 
 def misspell(word: str, gap: str, rng: np.random.Generator) -> Pair | None:
-    """Replace the word by a misspelling that people made of it."""
+    """Replace the word by a misspelling of it that people have really made."""
     known = misspellings().get(word.lower(), ())
     return (recase(_choose(known, rng), word), gap) if known else None
 
@@ -66,7 +66,7 @@ def lose_punctuation(word: str, gap: str, rng: np.random.Generator) -> Pair | No
 
 
 def misread(word: str, gap: str, rng: np.random.Generator) -> Pair | None:
-    """Put for a letter, or two, what optical character recognition takes for it."""
+    """Replace one or two letters by letters that optical character recognition (OCR) confuses with them."""
     made = sorted(
         word[:at] + new + word[at + len(old) :]
         for old, new in _CONFUSED
@@ -100,16 +100,16 @@ class NoisyCopy:
 def make_copies(example: Example, kind: str, draw: int, seed: int) -> list[NoisyCopy]:
     """Return a copy of the text for each of SHARES, with one kind of noise; `draw` numbers repeated copies.
 
-    The number of changed words is the share of them, rounded up or down by chance so that it is right on average. Fewer
-    are changed where the text has not so many words that this kind can change.
+    The number of changed words is the share times the number of words, rounded up or down at random so that it is right
+    on average. It is smaller if this kind of noise can change fewer words of the text.
     """
     texts = tuple(example.fields.values())
     rng = generator(seed, "noise", kind, str(draw), *texts)
     parts = [split_parts(text) for text in texts]
     open_ = [number for number, name in enumerate(example.fields) if name in example.open]
     places = [(field, at) for field in open_ for at in range(1, len(parts[field]), 2)]
-    luck = rng.random()
-    wanted = [int(share * len(places) + luck) for share in SHARES]
+    rounding = rng.random()  # one draw for all shares, so that a larger share changes at least as many words
+    wanted = [int(share * len(places) + rounding) for share in SHARES]
     changes = list(_alter(parts, places, KINDS[kind], rng, max(wanted)))
     copies, done = [], 0
     for many in wanted:
@@ -124,7 +124,7 @@ def make_copies(example: Example, kind: str, draw: int, seed: int) -> list[Noisy
 def _alter(
     parts: Sequence[Sequence[str]], places: Sequence[tuple[int, int]], alter: Alter, rng: np.random.Generator, most: int
 ) -> Iterator[tuple[tuple[int, int], Pair]]:
-    """Yield the changes of at most so many words, at random places."""
+    """Yield changes of words at random places, at most `most` of them."""
     done = 0
     for number in rng.permutation(len(places)).tolist():
         if done == most:

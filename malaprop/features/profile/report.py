@@ -13,18 +13,19 @@ from malaprop.frame.report.run_entries import COLORS
 from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import DASH, bullets, card, lines_of, number, panel, share, show_rate, table
 
-NAMES = ("Victim", "Score", "Clean", "Noise 10%", "1 word", "20%")  # what a terminal has room for
+NAMES = ("Victim", "Score", "Clean", "Noise 10%", "Attack 1 word", "Attack 20%")  # what a terminal has room for
 _COLUMNS = (
     *("Victim", "Score", "Ahead by", "Noise score", "Attack score", "Clean", "Noise 10%"),
-    *("1 word", "5%", "10%", "20%", "Queries", "Transfer"),
+    *("Attack 1 word", "Attack 5%", "Attack 10%", "Attack 20%", "Queries", "Transfer"),
 )
 TITLE = "Robustness profile"
 _SCORE = (
     "Score: the area under accuracy against the share of changed words, 0 to 20%, as the mean of noise and attack. "
-    "100 is right on every text whatever is changed. In brackets 95% bootstrap intervals over texts. Noise and attack "
-    "score: the same area of one curve. Ahead by: the score less that of the next victim, on the same texts. 1 word, "
-    "5% and so on: accuracy under attacks that change at most so many words. Queries: the median up to a success. "
-    "Transfer: adversarial texts of the sources below that mislead the victim."
+    "100: right on every text, whatever is changed. In brackets 95% bootstrap intervals over texts. Noise and attack "
+    "score: the same area under one of the curves. Ahead by: this score minus the score of the victim in the next row, "
+    "on the same texts. Attack 1 word, 5%, ...: accuracy under attacks that may change one word, or 5% of the words. "
+    "Queries: the median number until a success. Transfer: the share of adversarial texts found on other models "
+    "(below) that the victim gets wrong."
 )
 _CHART = (
     "Solid: attacks that change at most this share of the words. Dashed: everyday noise in this share of the words, "
@@ -33,9 +34,10 @@ _CHART = (
 _QUERIES = ("Victim", "Broken", "Lower quartile", "Median", "Upper quartile", "Most")
 _TRANSFER = "How many adversarial texts of each source a victim gets wrong, of those whose originals it gets right."
 _VALIDITY = {
-    "paper": "The recipes are as published: many of their texts say something else than the original.",
-    "valid": "Guards and a judge keep the meaning of the texts.",
-    "strict": "Guards and a judge keep the meaning of the texts, by strict bounds.",
+    "paper": "The attacks run as published, so many adversarial texts change the meaning. "
+    "Use --validity valid to exclude those.",
+    "valid": "Constraints on words (guards) and a judge of meaning reject texts that change the meaning.",
+    "strict": "Guards and a judge of meaning, both with strict bounds, reject texts that change the meaning.",
 }
 _LINE, _COLUMN, _BESIDE = 11, 17, 48  # height and width of a rank beside the chart, and the room for all of them
 CHART = WIDTH + _BESIDE  # width of the chart
@@ -78,7 +80,7 @@ def _card(record: ProfileRecord, place: int) -> Markup:
         table("Ranking", _COLUMNS, rows, _SCORE),
         panel("Accuracy against the share of changed words", tag("p", _CHART), chart(record.entries), _legend(record)),
         table("Noise by kind", ("Victim", *record.changed), _kind_rows(record), _describe_kinds(record)),
-        table("Queries to the first success", _QUERIES, _query_rows(record), "Over the texts that broke."),
+        table("Queries to the first success", _QUERIES, _query_rows(record), "Over successes."),
         table("Transfer", ("Victim", *_sources(record)), _transfer_rows(record), _TRANSFER),
         bullets("Notes", [*record.notes, *(f"{one.victim}: {note}" for one in record.entries for note in one.notes)]),
     ]  # fmt: skip
@@ -124,7 +126,10 @@ def _kind_rows(record: ProfileRecord) -> list[tuple[str, ...]]:
 
 def _describe_kinds(record: ProfileRecord) -> str:
     changed = ", ".join(f"{kind} {share(shares[-1])}" for kind, shares in record.changed.items())
-    return f"Accuracy on copies in which 20% of the words were to change. Changed in fact, of all words: {changed}."
+    return (
+        "Accuracy on copies with up to 20% of the words changed. A kind of noise may not apply to every word; these "
+        f"shares of the words really changed: {changed}."
+    )
 
 
 def _query_rows(record: ProfileRecord) -> list[tuple[str, ...]]:
@@ -214,7 +219,7 @@ def terminal(record: ProfileRecord) -> str:
             cells["Score"] = f"{one.score.value:.1f} ({one.score.low:.0f}-{one.score.high:.0f})"
         cells["Victim"] = cells["Victim"].replace(" ", "\N{NO-BREAK SPACE}")  # else a line ends behind the rank
         rows.append([cells[name] for name in NAMES])
-    title = f"{record.data}, {record.texts:,} texts; 1 word, 20%: accuracy under attack"
+    title = f"{record.data}, {record.texts:,} texts; Noise, Attack: accuracy under noise and attack"
     return lines_of(title, NAMES, rows)
 
 

@@ -54,7 +54,7 @@ class Profile:
 
     victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", old=("model",), repeat=True, grows=True)
     surrogate: Any = opt(
-        None, "The victim whose adversarial texts are transferred. If not given, each other victim's are."
+        None, "Measure transfer with the adversarial texts of this model alone. Default: those of every other victim."
     )
     attacks: tuple[str, ...] = opt(ATTACKS, f"{ATTACK} {SEVERAL} They are tried in turn.", name="attack", repeat=True)
     validity: str = validity_option("valid")
@@ -79,15 +79,15 @@ class Profile:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The names of those whose adversarial texts are tried on others."""
+        """The names of the models whose adversarial texts are tried on the other victims."""
         return tuple(self.surrogate_named or self.named)
 
-    def make_attack(self, reader: Inputs) -> Attack:
-        """Return the attack at the validity; texts that the judge of meaning cannot read are attacked without it."""
+    def make_attack(self, conditions: Inputs) -> Attack:
+        """Return the attack with the guards and judge of `--validity`; without them if the texts are not English."""
         from malaprop.features.profile.fewest import make_attack
 
-        validity = "paper" if reader["foreign"] else self.validity
-        return make_attack(self.attacks, self.budget, validity=validity, rated=reader["rated"])
+        validity = "paper" if conditions["foreign"] else self.validity
+        return make_attack(self.attacks, self.budget, validity=validity, rated=conditions["rated"])
 
     def check(self) -> None:
         named = self.named
@@ -121,25 +121,25 @@ class Profile:
             yield from (self._transfer(name, source, equipped[name]) for source in self.sources if source != name)
 
     def _of_victim(self, name: str, spec: Any) -> Iterator[Task]:
-        """Yield the tasks of one victim alone: noise and worst case; a surrogate has no noise."""
+        """Yield the tasks that need one victim: noise and worst case; a surrogate has no noise."""
         from malaprop.features.profile.answers import NoiseAnswers
 
         clean, at = f"clean/{name}", {"victim": spec}
         if name in self.named:
             yield Task(
-                name=f"noise/{name}", work=self.ask_noise, output=JsonFile(NoiseAnswers), victims=at, holds=(name,),
-                after=(clean,), reads=self.read, optional=True,
+                name=f"noise/{name}", work=self.query_noisy_copies, output=JsonFile(NoiseAnswers), victims=at,
+                holds=(name,), after=(clean,), reads=self.read, optional=True,
             )  # fmt: skip
         yield Task(
             name=f"runs/{name}", work=self.attack, output=RunFolder(), victims=at, holds=(name,), after=(clean,),
-            reads=self.find_reader, items=partial(self.examples, name), optional=True,
+            reads=self.find_judge_conditions, items=partial(self.examples, name), optional=True,
         )  # fmt: skip
 
     def _transfer(self, name: str, source: str, spec: Any) -> Task:
         from malaprop.features.profile.answers import Transferred
 
         return Task(
-            name=f"transfer/{name}/{source}", work=partial(self.ask_transferred, name, source),
+            name=f"transfer/{name}/{source}", work=partial(self.query_adversarial_texts, name, source),
             output=JsonFile(Transferred), victims={"victim": spec}, holds=(name,),
             after=(f"clean/{name}", f"runs/{source}"), reads=self.read, optional=True, follows=True,
         )  # fmt: skip
@@ -147,8 +147,8 @@ class Profile:
     def read(self, inputs: Inputs) -> Inputs:
         return {**inputs, "data": self.data()}
 
-    def find_reader(self, inputs: Inputs) -> Inputs:
-        """Add whether the texts are in a language that the judge of meaning cannot read, and whether it is there."""
+    def find_judge_conditions(self, inputs: Inputs) -> Inputs:
+        """Add `foreign` (the texts are not English) and `rated` (the judge, which reads English, can run)."""
         from malaprop.assets.measures import why_no_judge
         from malaprop.frame.runs.cautions import describe_foreign
 
@@ -165,10 +165,12 @@ class Profile:
 
         yield classify(worker.victim(inputs["victim"]), inputs["data"])
 
-    def ask_noise(self, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.features.profile.answers import ask_noise
+    def query_noisy_copies(self, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+        from malaprop.features.profile.answers import query_noisy_copies
 
-        yield ask_noise(worker.victim(inputs["victim"]), inputs["data"], draws=self.draws, seed=self.texts.seed)
+        yield query_noisy_copies(
+            worker.victim(inputs["victim"]), inputs["data"], draws=self.draws, seed=self.texts.seed
+        )
 
     def attack(self, worker: WorkerContext, inputs: Inputs, share: Share) -> Iterator[Any]:
         """Attack a share of the texts with ever fewer words; yield the run's description and the outcomes."""
@@ -189,11 +191,11 @@ class Profile:
                 worker.budget_client.end()
             yield outcome
 
-    def ask_transferred(self, name: str, source: str, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.features.profile.answers import ask_transferred
+    def query_adversarial_texts(self, name: str, source: str, worker: WorkerContext, inputs: Inputs) -> Iterator[Any]:
+        from malaprop.features.profile.answers import query_adversarial_texts
 
         victim = worker.victim(inputs["victim"])
-        yield ask_transferred(victim, inputs["data"], inputs[f"clean/{name}"], inputs[f"runs/{source}"])
+        yield query_adversarial_texts(victim, inputs["data"], inputs[f"clean/{name}"], inputs[f"runs/{source}"])
 
     def gather(self, root: Path) -> ProfileRecord:
         from malaprop.features.profile.gather import gather
@@ -215,7 +217,7 @@ class Profile:
 
 
 def _name_victims(specs: Sequence[Any], option: str) -> dict[str, Any]:
-    """Return the victims by distinct names; a file is called as its folder and itself, without the rest of its path."""
+    """Return the victims by distinct names; the name of a file is its own and its folder's, as in models/plain.onnx."""
     short = [Path(*Path(one).parts[-2:]).as_posix() if isinstance(one, str) and Path(one).is_file() else one
              for one in specs]  # fmt: skip
     return dict(zip(name_models(short, option), specs, strict=True))

@@ -15,7 +15,7 @@ from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.cli.main import main
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.features.profile.fewest import MOST, attack_with_fewest, make_attack
-from malaprop.features.profile.gather import _doubts, find_breaks
+from malaprop.features.profile.gather import _describe_cautions, find_breaks
 from malaprop.features.profile.noise import SHARES
 from malaprop.features.profile.report import body, chart, headline, terminal
 from malaprop.features.profile.score import estimate, noise_areas, worst_areas
@@ -122,8 +122,8 @@ def test_invalid_successes_are_counted_in_a_note():
         Outcome(id=str(n), status="success", label=0, original=side, adversarial=side, meaning=meaning)
         for n, meaning in enumerate((0.99, 0.01, 0.02))
     ]
-    assert _doubts(runs, 3, 2) == ("the judge of meaning calls 1 of 3 successes valid",)
-    assert _doubts(runs[:1], 3, 2) == ()
+    assert _describe_cautions(runs, 3, 2) == ("the judge of meaning calls 1 of 3 successes valid",)
+    assert _describe_cautions(runs[:1], 3, 2) == ()
 
 
 def test_the_attack_stays_within_its_share():
