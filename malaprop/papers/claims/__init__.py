@@ -3,8 +3,8 @@
 Each claim of a paper has an id (U1, S1, N1, F1, H1 ...), the paper's own figure, what would count as a failure (written
 down before anything is run), and the studies it is read from. The verdict comes from their records alone.
 
-- `study.py` runs the commands and reads the claims; `record.py` keeps and shows the verdicts; `pages.py` fills the pages
-  of the site, and `figures.py` draws a figure for each paper.
+- `study.py` runs the commands and reads the claims; `record.py` keeps and shows the verdicts; `pages.py` fills the
+  pages of the site, and `figures.py` draws a figure for each paper.
 - `claim.py` defines a claim, the step that makes a record, and a reading.
 - `kept_records.py` packs the records that a claim is read from, so that every figure can be derived again.
 - `by_paper` has one file a paper: its claims, its steps with their settings, and the functions that read the records.
