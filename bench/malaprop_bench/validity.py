@@ -1,6 +1,7 @@
-"""Attacks as published beside attacks that keep the meaning: `python -m malaprop_bench.validity OUT FOLDER...`.
+"""Attacks as published beside attacks that keep the meaning.
 
-The folders are those of `malaprop audit`, run with --validity paper and with --validity valid on the same texts.
+python -m malaprop_bench.validity table OUT FOLDER...          folders of malaprop audit, --validity paper and valid
+python -m malaprop_bench.validity search OUT DATA VICTIM       a recipe's search beside every text of its candidates
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -75,6 +77,91 @@ def _compare(paper: Mapping[str, Any], valid: Mapping[str, Any]) -> list[str]:
     ]
 
 
+BRIEF = ("model", "texts", "success as published", "of these kept, by the judge", "success that keeps the meaning")
+
+
+def brief_rows(held: Mapping[str, Any], recipe: str = "textfooler") -> list[list[str]]:
+    """Return a row for each model and one attack: how many successes are left when the meaning must stay."""
+    return [[row[1], row[0], *row[4:7]] for row in rows(held) if row[2] == f"`{recipe}`"]
+
+
+SEARCHED = ("attack", "texts", "found", "found by exhaustive search", "share found", "queries: valid, published")
+SHORT = 14  # words of the texts that are searched exhaustively
+_LIMIT = 20_000  # texts that an exhaustive search may ask of one example
+
+
+def compare_searches(data: str, victim: Any, *, texts: int, recipes: Sequence[str]) -> dict[str, Any]:
+    """Return how many short texts each recipe breaks in `valid` mode, beside every combination of its candidates."""
+    import malaprop as mp
+    from malaprop.attacks.search.sampling import Exhaustive
+    from malaprop.attacks.validity import set_validity
+
+    drawn = [(" ".join(one.fields.values()), one.label) for one in mp.load(data, split="test")]
+    examples = [(text, label) for text, label in drawn if len(text.split()) <= SHORT]
+    answers = victim.predict([text for text, _ in examples]).argmax(1)
+    right = [pair for pair, answer in zip(examples, answers.tolist(), strict=True) if answer == pair[1]][:texts]
+    cells = []
+    for recipe in recipes:
+        paper = mp.recipe(recipe)
+        valid = set_validity(paper, "valid")
+        full = replace(valid, search=Exhaustive(limit=_LIMIT), fallback=None)
+        runs = [mp.attack(attack, victim, right, seed=0) for attack in (valid, full, replace(paper, rater=None))]
+        broken = [{at for at, one in enumerate(found) if one.status == "success"} for found in runs[:2]]
+        asked = [median(one.queries.asked for one in found) for found in (runs[0], runs[2])]
+        cells.append(
+            {
+                "recipe": recipe, "texts": len(right), "found": len(broken[0] & broken[1]),
+                "exhaustive": len(broken[1]), "only_found": len(broken[0] - broken[1]), "queries": asked,
+            }
+        )  # fmt: skip
+    return {"data": data, "victim": str(victim.name), "words": SHORT, "cells": cells}
+
+
+def search_rows(held: Mapping[str, Any]) -> list[list[str]]:
+    """Return a row for each recipe whose search was compared with an exhaustive one."""
+    return [
+        [
+            f"`{one['recipe']}`",
+            f"{one['texts']:,}",
+            f"{one['found']:,}",
+            f"{one['exhaustive']:,}",
+            str(Rate(one["found"], one["exhaustive"])),
+            ", ".join(f"{many:,.0f}" for many in one["queries"]),
+        ]
+        for one in held["cells"]
+    ]
+
+
+READ = ("data", "pairs read", "kept", "changed", "unclear", "share kept")
+
+
+def read_rows(held: Mapping[str, Any]) -> list[list[str]]:
+    """Return for each dataset, and for all, what a reader found in the successes of valid attacks."""
+    pairs = held["pairs"]
+    groups = {
+        data: [one["read"] for one in pairs if one["data"] == data] for data in sorted({p["data"] for p in pairs})
+    }
+    groups["all"] = [one["read"] for one in pairs]
+    return [
+        [
+            name,
+            f"{len(found)}",
+            *(f"{found.count(verdict)}" for verdict in ("kept", "changed", "unclear")),
+            str(Rate(found.count("kept"), len(found))),
+        ]
+        for name, found in groups.items()
+    ]
+
+
+def _write(out: str, found: Mapping[str, Any]) -> None:
+    Path(out).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    out, *folders = sys.argv[1:]
-    Path(out).write_text(json.dumps(keep(map(Path, folders)), indent=1) + "\n", encoding="utf-8")
+    what, out, *given = sys.argv[1:]
+    if what == "table":
+        _write(out, keep(map(Path, given)))
+    else:
+        import malaprop as mp
+
+        _write(out, compare_searches(given[0], mp.victim(given[1]), texts=150, recipes=("textfooler", "pwws")))

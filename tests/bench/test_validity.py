@@ -28,3 +28,23 @@ def test_a_row_needs_both_runs_and_counts_verdicts():
     assert row[:3] == ["mr", "LSTM", "`pwws`"]
     assert [cell.split()[0] for cell in row[3:8]] == ["100.0%", "100.0%", "50.0%", "50.0%", "50.0%"]
     assert row[8] == "6 and 5"
+
+
+def test_a_search_is_compared_with_every_text_of_its_candidates(toy_examples, toy_victim, monkeypatch):
+    import malaprop as mp
+    from malaprop.attacks import validity as kinds
+
+    monkeypatch.setattr(kinds, "set_validity", lambda attack, kind: attack)  # without guards, a judge and their assets
+    monkeypatch.setattr(mp, "load", lambda *_, **__: toy_examples)
+    found = validity.compare_searches("toy", toy_victim, texts=2, recipes=("deepwordbug",))
+    (cell,) = found["cells"]
+    assert cell["found"] + cell["only_found"] <= cell["texts"]
+    assert cell["exhaustive"] >= cell["found"]
+    (row,) = validity.search_rows(found)
+    assert row[0] == "`deepwordbug`"
+
+
+def test_what_a_reader_found_is_counted_by_dataset():
+    pairs = [{"data": "mr", "read": "kept"}, {"data": "mr", "read": "unclear"}, {"data": "ag", "read": "changed"}]
+    found = {row[0]: row[1:5] for row in validity.read_rows({"pairs": pairs})}
+    assert found == {"ag": ["1", "0", "1", "0"], "mr": ["2", "1", "0", "1"], "all": ["3", "1", "1", "1"]}

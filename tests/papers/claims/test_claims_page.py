@@ -16,6 +16,7 @@ from malaprop.papers.claims.claim import SIZES
 from malaprop.papers.claims.pages import PAPER_PAGES, find_pages, read_marks, short_figure
 from malaprop.papers.claims.record import ClaimsRecord
 from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
+from malaprop.papers.hotflip.record import HotFlipRecord
 from malaprop.papers.natural.record import NaturalRecord
 
 ROOT = Path(__file__).parents[3]
@@ -169,3 +170,21 @@ def test_the_page_says_what_the_last_call_of_all_of_u_took_and_changed():
     changed = {name: said for name, said in call["before"].items() if last[name] != said}
     assert changed == {"U12": "holds"}
     assert "Of these rows U12 alone says something else now: before, it held" in page
+
+
+def test_what_the_page_says_of_insertions_is_in_the_record_of_variants():
+    record = HotFlipRecord.read(KEPT / "full/varied/edits")
+    assert record is not None
+    hits = {one.attack: one.success.hits for one in (*record.changes, *record.varied)}
+    flips = record.hardened[0].success
+    page = " ".join((ROOT / "docs/claims/hotflip.md").read_text(encoding="utf-8").split())
+    assert hits["beam"] == hits["beam-flip-insert"]
+    assert hits["beam-flip-delete"] == flips.hits
+    assert hits["beam-one-a-word"] == flips.total
+    assert (
+        f"On the same {flips.total} texts the beam succeeds on {flips.hits} by flips alone, on {hits['beam']} with"
+        in page
+    )
+    assert f"on {hits['beam-neighbours']} where an insertion closes its neighbours too" in page
+    assert f"on {hits['beam-two-a-word']} with at most two edits a word" in page
+    assert f"A wider beam does not help ({hits['beam-wide']})" in page
