@@ -29,3 +29,20 @@ def test_dots_and_curves_stand_where_the_numbers_are():
     assert "50.0% (2/4" in str(dot.findtext("{*}title"))
     curve = drawn.findall(".//{*}polyline")[-1]
     assert curve.get("points") == "368.0,284.0 493.0,34.0 618.0,34.0"
+
+
+def test_what_the_page_says_of_synonyms_of_another_sense_is_in_the_record():
+    docs = Path(__file__).parents[2] / "docs"
+    pairs = json.loads((docs / "measured/judge-pwws.json").read_text(encoding="utf-8"))["pairs"]
+    kept = [one["read"] for one in pairs if one["judge"] == "kept"]
+    read = sum(one["read"] == "kept" for one in pairs)
+    page = " ".join((docs / "judge.md").read_text(encoding="utf-8").split())
+    assert f"Of {len(pairs)} successes of `pwws` on MR that it had called kept, a reader called {read} kept." in page
+    assert f"With the rule it calls {len(kept)} kept, and {kept.count('kept')} of these are." in page
+
+
+def test_what_the_page_on_validity_says_of_cost_is_in_the_record():
+    docs = Path(__file__).parents[2] / "docs"
+    cost = json.loads((docs / "measured/validity.json").read_text(encoding="utf-8"))["cost"]["cpu_seconds"]
+    page = " ".join((docs / "validity.md").read_text(encoding="utf-8").split())
+    assert f"{cost['valid']:.0f} seconds of CPU, as published {cost['paper']:.0f}" in page

@@ -11,9 +11,17 @@ import torch
 from malaprop.core.errors import AssetError
 from malaprop.core.judgement import CHANGED, KEPT, Judgement, Labelled, verdict
 from malaprop.models.encoders import differences
-from malaprop.models.encoders.differences import NAMES, Relation, describe, find_changes, find_words, pair_sentences
+from malaprop.models.encoders.differences import (
+    NAMES,
+    Relation,
+    describe,
+    find_changes,
+    find_words,
+    has_unlikely_synonym,
+    pair_sentences,
+)
 from malaprop.models.encoders.entailment import Entailment
-from malaprop.models.encoders.judge import Head, PackagedJudge, Reference, Referred, _packaged_head
+from malaprop.models.encoders.judge import DOUBT, Head, PackagedJudge, Reference, Referred, _packaged_head
 from malaprop.models.tokens.batches import Bounds
 
 transformers = pytest.importorskip("transformers")
@@ -44,6 +52,30 @@ def small_wordnet(monkeypatch):
 def changes(old, new):
     found = find_changes(find_words(old), find_words(new))
     return [(c.old and c.old.lower, c.new and c.new.lower) for c in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unlikely"),
+    [
+        ("the overall vibe", "the boilersuit vibe", True),
+        ("a mesmerizing poem", "a mesmerizing offset", True),
+        ("a good film", "a good movie", False),
+        ("two men", "2 men", False),
+        ("a good film", "a good filmm", False),
+        ("a good film", "a truly good celluloid", False),
+        ("it is good", "he is good", False),
+    ],
+    ids=["sense", "another word", "synonym", "number", "misspelling", "more words", "grammar"],
+)
+def test_a_word_that_the_table_of_synonyms_would_not_offer_is_unlikely(old, new, unlikely, monkeypatch):
+    monkeypatch.setattr(differences, "is_known", lambda word: word != "filmm")
+    assert has_unlikely_synonym(old, new) == unlikely
+
+
+def test_a_judge_is_not_sure_of_a_text_with_an_unlikely_synonym(judge):
+    pair = Judgement("the film is good", "the film is bad")
+    assert judge.kept([pair])[0] <= DOUBT
+    assert verdict(DOUBT) == "unsure"
 
 
 @pytest.mark.parametrize(

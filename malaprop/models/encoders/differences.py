@@ -13,6 +13,7 @@ import numpy as np
 from malaprop.assets.inflection import find_marks
 from malaprop.assets.lexicon import stop_words
 from malaprop.assets.relations import open_relations
+from malaprop.assets.synonyms import FLOOR, open_synonyms
 from malaprop.core.score import Floats
 
 _WORD = re.compile(r"\w+(?:['\u2019]\w+)*|\S")
@@ -145,6 +146,26 @@ def relate(one: str, two: str) -> Relation:
         same_part=bool(parts),
         other_form=bool(marks) and all(here.isdisjoint(there) for here, there in marks),
     )
+
+
+def has_unlikely_synonym(original: str, changed: str) -> bool:
+    """Whether the texts differ word for word, and some new word is no synonym that the packaged table would offer.
+
+    Other forms of the same word, the same number in other signs, words of grammar and words that nothing knows, such as
+    misspellings, are left to the judge.
+    """
+    old, new = find_words(original), find_words(changed)
+    if len(old) != len(new):
+        return False
+    pairs = [(a.lower, b.lower) for a, b in zip(old, new, strict=True) if a.lower != b.lower]
+    return any(_are_content(a, b) and open_synonyms().score(a, b) < FLOOR for a, b in pairs)
+
+
+def _are_content(one: str, two: str) -> bool:
+    """Whether both are known content words, and not two forms of one word or two ways to write a number."""
+    if not (is_known(one) and is_known(two)) or stop_words() & {one, two}:
+        return False
+    return not relate(one, two).same_base and (_number(one) is None or _number(one) != _number(two))
 
 
 def is_known(word: str) -> bool:

@@ -24,12 +24,13 @@ from malaprop.assets import store
 from malaprop.core.errors import AssetError
 from malaprop.core.judgement import Judgement, MeaningJudge
 from malaprop.core.score import Floats
-from malaprop.models.encoders.differences import NAMES, describe, pair_sentences
+from malaprop.models.encoders.differences import NAMES, describe, has_unlikely_synonym, pair_sentences
 from malaprop.models.encoders.entailment import Entailment
 from malaprop.models.folder import quietly
 from malaprop.models.tokens.batches import Bounds, batches
 
 LIMIT = 256  # tokens of a pair; two stretches of LONGEST words have about half as many
+DOUBT = 0.5  # most that a text gets in which a word became one that is no synonym of it in the packaged table
 DIGITS = 4  # of a chance: what a batch changes lies far below
 _BOUNDS = Bounds(rows=64, tokens=4096, waste=0.05)
 _HEAD = ("malaprop.assets", "judge/head.npz")
@@ -88,7 +89,11 @@ class PackagedJudge:
         both = self.read([*pairs, *((b, a) for a, b in pairs)])
         vectors = np.concatenate([both[: len(pairs)], both[len(pairs) :]], 1)
         lexical = np.stack([describe(a, b, self.head.polarity) for a, b in pairs])
-        return [float(p) for p in self.head.chance(vectors, lexical).round(DIGITS)]
+        chances = self.head.chance(vectors, lexical).round(DIGITS)
+        # The head learnt from WordNet's synonyms, and takes some of another sense for synonyms: overall -> boilersuit.
+        return [
+            min(float(p), DOUBT) if has_unlikely_synonym(*q) else float(p) for p, q in zip(chances, pairs, strict=True)
+        ]
 
     @torch.inference_mode()
     def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
