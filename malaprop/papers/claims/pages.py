@@ -15,6 +15,7 @@ from pathlib import Path
 
 from malaprop.frame.report.markup import escape
 from malaprop.frame.report.tables import markdown
+from malaprop.papers.claims.figures import draw_figures
 from malaprop.papers.claims.record import TITLE, ClaimRow, ClaimsRecord, details, summary
 
 PAPER_PAGES = {"U": "universal", "S": "attentive", "N": "natural", "F": "firebert", "H": "hotflip"}
@@ -37,6 +38,17 @@ def find_pages(page: Path) -> list[Path]:
     if not page.is_dir():
         return [page]
     return [path for path in sorted(page.rglob("*.md")) if _PLACE.search(path.read_text(encoding="utf-8"))]
+
+
+def write_pages(page: Path, records: Mapping[str, ClaimsRecord], size: str, kept: Path | None) -> dict[str, str]:
+    """Return by path the text of a page, or of all pages of a folder, and the figures that they show."""
+    drawn = draw_figures(kept / "full") if kept is not None else {}
+    files = {}
+    for path in (one.absolute() for one in find_pages(page)):
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        files[str(path)] = fill(text, records, size)
+        files |= {str(path.parent / name): svg for name, svg in drawn.items() if f"]({name})" in text}
+    return files
 
 
 def fill(text: str, records: Mapping[str, ClaimsRecord], size: str) -> str:

@@ -240,10 +240,12 @@ class Reproduce:
 
     def view(self, record: ClaimsRecord) -> View:
         from malaprop.frame.report.page import render
+        from malaprop.papers.claims.pages import write_pages
         from malaprop.papers.claims.record import FILE, page_text, summary
 
         files = {"claims.md": page_text(record), "report.html": render((), records=[record])}
-        files |= self._write_pages(record)
+        if self.page is not None:
+            files |= write_pages(self.page, self.read_sizes(record), self.size, self.records)
         rows = {row.id: {"ours": row.ours, "verdict": row.verdict} for row in record.rows}
         said = {"size": self.size, "rows": rows, "counts": record.counts, "failed": record.failed}
         last, failed = "", ""
@@ -258,23 +260,7 @@ class Reproduce:
             summary={**said, "summary": summary(record)}, files=files, last=last, failed=failed, report=False,
         )  # fmt: skip
 
-    def _write_pages(self, record: ClaimsRecord) -> dict[str, str]:
-        """Return the pages of --page with their marked places filled, and the figures that they show."""
-        from malaprop.papers.claims.figures import draw_figures
-        from malaprop.papers.claims.pages import fill, find_pages
-
-        if self.page is None:
-            return {}
-        records = self._read_sizes(record)
-        drawn = draw_figures(self.records / "full") if self.records is not None else {}
-        files = {}
-        for page in find_pages(self.page):
-            text = page.read_text(encoding="utf-8") if page.is_file() else ""
-            files[str(page.absolute())] = fill(text, records, self.size)
-            files |= {str(page.absolute().parent / n): svg for n, svg in drawn.items() if f"]({n})" in text}
-        return files
-
-    def _read_sizes(self, record: ClaimsRecord) -> dict[str, ClaimsRecord]:
+    def read_sizes(self, record: ClaimsRecord) -> dict[str, ClaimsRecord]:
         """Return the record by its size, and beside it the other size's if its records are kept."""
         from malaprop.papers.claims.claim import SIZES
         from malaprop.papers.claims.record import ClaimsRecord

@@ -13,7 +13,7 @@ import pytest
 from malaprop.features.defending.evaluation_record import DefencesRecord
 from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.claims.claim import SIZES
-from malaprop.papers.claims.pages import PAPER_PAGES, find_pages, read_marks, short_figure
+from malaprop.papers.claims.pages import PAPER_PAGES, find_pages, read_marks, short_figure, write_pages
 from malaprop.papers.claims.record import ClaimsRecord
 from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
 from malaprop.papers.hotflip.record import HotFlipRecord
@@ -33,7 +33,7 @@ def study() -> Reproduce:
 
 @cache
 def sizes() -> dict[str, ClaimsRecord]:
-    return study()._read_sizes(study().gather(ROOT / "no such folder"))
+    return study().read_sizes(study().gather(ROOT / "no such folder"))
 
 
 def table(size: str) -> str:
@@ -45,7 +45,7 @@ def table(size: str) -> str:
 
 
 def test_every_figure_and_verdict_can_be_derived_again():
-    written = study()._write_pages(sizes()["full"])
+    written = write_pages(DOCS, sizes(), "full", KEPT)
     assert len(written) == len(find_pages(DOCS)) + len(PAPER_PAGES), "pages, and a figure for each paper"
     for path, text in written.items():
         assert Path(path).read_text(encoding="utf-8") == text, f"{path} is not what the records say"
