@@ -39,7 +39,12 @@ _SPARED = ("parameters", "date")  # columns left out on narrower terminals; --js
 
 
 def list_(
-    kind: Annotated[str, typer.Argument(help=f"What to list, such as recipes. One of {', '.join(KINDS)}.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help=f"What to list, such as recipes. One of {', '.join(KINDS)}. Detectors are among the defences."
+        ),
+    ],
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -51,10 +56,12 @@ def list_(
 
       malaprop list assets --json
     """
-    from malaprop.core.catalogue import unknown
+    from malaprop.core.errors import SettingError
 
     if kind not in KINDS:
-        raise unknown("kind of thing to list", kind, KINDS)
+        raise SettingError(
+            f"malaprop list does not know {kind!r}; choose from {', '.join(KINDS)}; detectors are among the defences"
+        )
     rows = _rows(kind)
     if not quiet:
         _print(kind, rows)

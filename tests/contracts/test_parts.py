@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import tomllib
+from inspect import get_annotations
 from typing import Any
 
 import pytest
@@ -30,6 +31,8 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.core.example import NO_WORDS
 from malaprop.core.settings import plain, to_toml
+from malaprop.features.defending.detection import DETECTORS
+from malaprop.features.defending.detection.suspicion import DetectionMethod
 from malaprop.frame.records.outcome import Outcome, compare_key, from_json, to_json
 
 pytestmark = pytest.mark.usefixtures("tiny_assets")
@@ -42,6 +45,7 @@ TABLES = {
     "search": SEARCHES,
     "rewriter": REWRITERS,
     "recipe": RECIPES,
+    "detector": DETECTORS,
 }
 LIST = Listed(table=toy.SYNONYMS)
 LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has a default
@@ -62,8 +66,9 @@ WANTS = {
     "attention": frozenset({Capability.ATTENTION}),
     "gradient": frozenset({Capability.GRADIENTS}),
 }
-ENTRIES = [(kind, name) for kind, table in TABLES.items() for name in table]
-PARTS = [(kind, name) for kind, name in ENTRIES if kind != "recipe"]
+EVERY = [(kind, name) for kind, table in TABLES.items() for name in table]
+VALUES = [(kind, name) for kind, name in EVERY if kind != "recipe"]
+ENTRIES = [(kind, name) for kind, name in EVERY if kind != "detector"]  # attacks and their parts
 OURS = re.compile(r"\b(19|20)\d\d\b|\bours\b", re.IGNORECASE)
 
 
@@ -103,13 +108,13 @@ def test_tables_are_not_empty():
 
 
 def test_no_part_wants_more_than_is_stated_here():
-    for kind, name in ENTRIES:
+    for kind, name in EVERY:
         if name in LEAST:
             with pytest.raises(TypeError):
                 TABLES[kind][name]()
 
 
-@pytest.mark.parametrize(("kind", "name"), PARTS)
+@pytest.mark.parametrize(("kind", "name"), VALUES)
 def test_parts_are_frozen_values_with_keywords(kind, name):
     part = made(kind, name)
     assert dataclasses.is_dataclass(part)
@@ -123,7 +128,7 @@ def test_parts_are_frozen_values_with_keywords(kind, name):
     assert hash(part) == hash(made(kind, name))
 
 
-@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+@pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_repr_is_the_config_and_plain_values_are_json_and_toml(kind, name):
     part = made(kind, name)
     assert re.fullmatch(r"\w+\(.*\)", repr(part))
@@ -133,7 +138,7 @@ def test_repr_is_the_config_and_plain_values_are_json_and_toml(kind, name):
     assert "None" not in json.dumps(values)
 
 
-@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+@pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_a_part_can_go_to_another_process(kind, name):
     part = made(kind, name)
     back = pickle.loads(pickle.dumps(part))
@@ -141,7 +146,7 @@ def test_a_part_can_go_to_another_process(kind, name):
     assert repr(back) == repr(part)
 
 
-@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+@pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_every_entry_says_what_it_is(kind, name):
     words = TABLES[kind][name].__doc__ or ""
     assert len(words.split()) >= 3
@@ -153,6 +158,13 @@ def test_recipes_cite_a_paper_or_say_that_they_are_ours(name):
     words = RECIPES[name].__doc__ or ""
     assert OURS.search(words), words
     assert RECIPES[name]().name == name
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_detectors_have_the_members_of_the_protocol(name):
+    members = (*get_annotations(DetectionMethod), *(one for one in vars(DetectionMethod) if not one.startswith("_")))
+    assert set(members) > {"needs_attacked", "counts_words", "score"}
+    assert [one for one in members if not hasattr(made("detector", name), one)] == []
 
 
 @pytest.mark.parametrize(("kind", "name"), ENTRIES)
