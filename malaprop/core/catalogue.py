@@ -13,6 +13,9 @@ from malaprop.core.errors import SettingError
 _MOST = 25  # names that an error lists
 
 
+_LISTED = ("recipe", "suite", "model", "defence", "dataset", "asset")
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
     """Return the error for an unknown name, with the nearest known names, or with all where none is near."""
     names = sorted(known)
@@ -20,7 +23,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
     meant = sorted((n for n in names if n.lower() in near), key=lambda n: near.index(n.lower()))
     rest = f", ... ({len(names)} in all)" * (len(names) > _MOST)
     hint = f"did you mean {' or '.join(meant)}?" if meant else f"known: {', '.join(names[:_MOST])}{rest}"
-    return SettingError(f"no {kind} is called {name!r}; {hint}")
+    see = f"; malaprop list {kind}s shows all" if kind in _LISTED else ""
+    return SettingError(f"no {kind} is called {name!r}; {hint}{see}")
 
 
 class Catalogue(Mapping[str, Any]):

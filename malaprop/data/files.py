@@ -164,7 +164,8 @@ def _label_column(columns: Sequence[str], shown: str, label: str | None) -> str:
 def _wrong(columns: Sequence[str], shown: str, expected: str) -> DataError:
     found = ", ".join(column[:30] or "(no name)" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
     return DataError(
-        f"{shown} has the columns {found}; expected {expected}: rename them, or say which hold text and label"
+        f"{shown} has the columns {found}; expected {expected}: rename them, or name yours with --text-column and "
+        "--label-column"
     )
 
 

@@ -211,7 +211,7 @@ def turn(
 def order(data: str, labels: Sequence[str], names: Sequence[str], present: Collection[int]) -> list[int]:
     """Return for each label its number among the user's `names`; plain numbers that are not among them stay."""
     if len({name.casefold() for name in names}) < max(2, len(names)):
-        raise DataError(f"labels are at least two names that differ, in the victim's order; got {_listed(names)}")
+        raise DataError(f"--labels takes at least two names that differ, in the victim's order; got {_listed(names)}")
     known = {name.casefold() for name in names}
     if are_numbers(labels) and not known & set(labels):
         if max(present, default=0) >= len(names):

@@ -51,7 +51,9 @@ def rows(path: Path) -> Iterator[Row]:
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected a file ending in {', '.join(SUFFIXES)}")
     if not path.exists():
-        raise DataError(f"no such file: {path}")
+        raise DataError(
+            f"no such file: {path}; give a file that exists (--data also takes a dataset's name or hub:NAME)"
+        )
     suffix = kind(path)
     if (suffix not in SUFFIXES or suffix == ".tsv") and _is_bare_pairs(path):
         return _bare_pairs(path)

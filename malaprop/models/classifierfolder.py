@@ -58,7 +58,10 @@ def read_classifier(source: str | Path, *, ours: bool = False) -> tuple[Any, Any
             tokenizer = AutoTokenizer.from_pretrained(source, **options)
     except Exception as error:  # noqa: BLE001 - the library and the hub's client raise errors of many kinds
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise VictimError(f"{source} cannot be loaded as a transformers classifier: {reason}") from None
+        raise VictimError(
+            f"{source} cannot be loaded as a transformers classifier: {reason.rstrip('.')}; save it there "
+            "with save_pretrained, as safetensors"
+        ) from None
     if missing := sorted(report["missing_keys"]):
         raise VictimError(
             f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "

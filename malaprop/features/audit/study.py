@@ -193,9 +193,15 @@ class Audit:
             notes=[note for run in record.runs for note in run.notes()],
             troubles=record.failed,
             last=f"report card: {record.folder / 'report.html'}",
-            next=f"open {record.folder / 'report.html'}, or make it stronger: "
-            + type_command("harden auto", model=self.victim, data=self.texts.data),
+            next=self._advance(record),
         )
+
+    def _advance(self, record: AuditFigures) -> str:
+        """Return what to do next: see the report, and harden the model if any of its texts was attacked."""
+        seen = f"open {record.folder / 'report.html'} in a browser"
+        if not any(run.summary.success.total for run in record.runs):
+            return seen
+        return f"{seen}, or make it stronger: {type_command('harden auto', model=self.victim, data=self.texts.data)}"
 
 
 def _count_done(run: RunFigures) -> int:

@@ -382,7 +382,10 @@ def resolve(reference: str) -> Any:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
-            raise VictimError(f"no module is called {module!r} in {here} or among the installed ones") from None
+            raise VictimError(
+                f"no module is called {module!r} in {here} or among the installed ones; "
+                "--victim takes module:attribute of a file in this folder or of an installed package"
+            ) from None
         raise VictimError(f"{module} cannot be imported: {plain(error)}") from error
     except SystemExit:
         raise VictimError(
@@ -469,8 +472,8 @@ def _wrap_function(given: _Object) -> Victim:
 def _refuse_object(given: _Object) -> Victim:
     """Raise: the object fits no kind of victim."""
     raise VictimError(
-        f"a {type(given.thing).__name__} is not a victim; expected a function of a list of texts, a scikit-learn "
-        "pipeline, a transformers model, a torch module with its tokenizer, or a name"
+        f"a value of type {type(given.thing).__name__} is not a victim; expected a function of a list of texts, a "
+        "scikit-learn pipeline, a transformers model, a torch module with its tokenizer, or a name"
     )
 
 

@@ -80,7 +80,8 @@ def device_of(asked: str) -> str:
         torch.empty(0, device=asked)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise SettingError(f"device {asked!r} cannot be used here: {reason}; leave --device out, or name cpu") from None
+        reason = "there is no such kind of device" if "Expected one of" in reason else reason
+        raise SettingError(f"--device {asked} cannot be used here: {reason}; give cpu, cuda or auto") from None
     if not asked.startswith("cuda"):
         return asked
     from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu

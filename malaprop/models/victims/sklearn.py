@@ -115,7 +115,7 @@ def read_skops(path: Path) -> Any:
         ) from None
     except Exception as error:  # noqa: BLE001 - a broken file fails in many ways
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-        raise VictimError(f"{path} cannot be read as a skops file: {reason}") from None
+        raise VictimError(f"{path} cannot be read as a skops file: {reason}; write it with skops.io.dump") from None
 
 
 def load_skops(path: Path, *, name: str | None = None) -> StringVictim:

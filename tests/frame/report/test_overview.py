@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 
 from every_kind import RECORDS
 
-from malaprop.frame.records import Edit, Outcome, Run, Side
+from malaprop.assets.store import State
+from malaprop.core.judgement import CHANGED, KEPT, Verdict
+from malaprop.features.audit.check import LESS_ROBUST
+from malaprop.frame.records import STATUSES, Edit, Outcome, Run, Side
 from malaprop.frame.report.overview import choose_examples, overview, under_all, verdict
 from malaprop.frame.report.page import render
 from malaprop.frame.report.run_entries import entries
+from malaprop.papers.claims.pages import MARKS
 
 RUN = Run(recipe="pwws", victim="toy", data="mr", n=4, labels=("neg", "pos"), drawn_from=900)
 TEXTS = ("a good film", "a fine plot", "the best cast", "a dull end")
@@ -103,3 +109,13 @@ def test_hostile_text_is_escaped_and_long_text_is_shortened() -> None:
     assert "<u>" not in page
     assert "very very" in page
     assert page.count("very") < 20
+
+
+def test_the_glossary_has_every_status_and_verdict() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8")
+    section = page.partition("## Statuses and verdicts")[2].partition("\n## ")[0]
+    known = {line.split("|")[1].strip(" `") for line in section.splitlines() if line.startswith("| ")}
+    words = {*STATUSES, *get_args(Verdict), *get_args(State), *MARKS, "running", "done", "budget"}
+    assert words | {"0", "1", "2", str(LESS_ROBUST), "130"} <= known
+    assert f"at least {KEPT}" in section
+    assert f"below {CHANGED}" in section
