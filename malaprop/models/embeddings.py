@@ -74,7 +74,9 @@ class L1:
     def _ways(self, home: Tensor, labels: Sequence[int]) -> Tensor:
         """Return unit vectors [look, dim]: the shortest way from each vector to a point where another label wins."""
         if self.readout is None:
-            raise VictimError("the layer behind this classifier's last vector is not known; geometry cannot use it")
+            raise VictimError(
+                "geometry needs the layer that maps this classifier's last vector to the labels, and it is not known"
+            )
         with torch.inference_mode(False), torch.enable_grad():
             here = home.clone().float().requires_grad_()
             logits = self.readout(here)

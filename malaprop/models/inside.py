@@ -124,7 +124,9 @@ class WordAttention:
         elif self.first:
             row = map_[0]
         else:
-            raise SettingError("direction=cls needs a victim whose first token stands for the text; use received")
+            raise SettingError(
+                "direction=cls needs a victim that classifies by its first token, as BERT does; use direction=received"
+            )
         found: Floats = row.cpu().numpy()
         return found
 

@@ -232,7 +232,7 @@ class _Run:
         amount = float(value)
         if not math.isfinite(amount):
             rates = [group.schedule.rate for group in self.task.groups.values()]
-            raise SettingError(f"training broke down: the loss became {amount}; use a smaller rate than {max(rates)}")
+            raise SettingError(f"training diverged: the loss became {amount}; use a learning rate below {max(rates)}")
         return amount
 
     def state(self) -> TrainingState:

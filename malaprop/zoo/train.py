@@ -311,7 +311,9 @@ class _Words:
 
         folder = pretrained.found("elmo")
         if folder is None:
-            raise AssetError(f"{spec.name} stands on an ELMo and none is in the cache; run: malaprop pretrain elmo")
+            raise AssetError(
+                f"{spec.name} needs a pretrained ELMo, and none is in the cache; run: malaprop pretrain elmo"
+            )
         card = read_card(folder, "encoder")
         elmo = load_elmo(folder)
         words = self._given.get("words", RANDOM_DIM)

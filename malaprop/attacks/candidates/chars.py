@@ -273,7 +273,7 @@ def _sort_edits(word: str, kind: Kind, first: int, last: int, wide: bool, code: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Homoglyphs:
-    """Look-alikes: one letter of the word, or all that have one, put for a letter of another alphabet."""
+    """Replace letters by look-alikes of other alphabets: one letter of the word, or every one that has a look-alike."""
 
     whole: bool = True
     most: int | None = None  # look-alikes of one letter; None: all that the table has
@@ -308,7 +308,7 @@ def near_letters(most: int | None = None) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisualNeighbours:
-    """One letter of the word with an accent, or put for one of another script (after Eger et al. 2019).
+    """Give one letter of the word an accent, or replace it by one of another script (after Eger et al. 2019).
 
     `most` neighbours of each letter are offered: an accent, then look-alikes of other alphabets, then other accents.
     """

@@ -253,7 +253,7 @@ class Misspellings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """The `size` most frequent words of English, whatever stands in the slot."""
+    """The `size` most frequent words of English, for every word of the text."""
 
     size: int = 10_000
 

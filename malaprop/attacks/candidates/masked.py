@@ -78,7 +78,7 @@ class MaskedWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedWords:
-    """The `count` words that a masked language model would put in the place of two neighbours (CLARE).
+    """Replace two neighbouring words by one of the `count` that a masked language model finds likeliest (CLARE).
 
     For searches that can change two slots at once: `words` gives, for each slot, what may stand for its word and the
     next one together.

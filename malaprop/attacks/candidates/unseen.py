@@ -38,7 +38,9 @@ class InvisibleCharacters:
 
     def __post_init__(self) -> None:
         if not self.characters:
-            raise SettingError("InvisibleCharacters.characters holds none; leave it as it is, or name some")
+            raise SettingError(
+                "InvisibleCharacters.characters is empty; name at least one character, or leave the setting out"
+            )
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
@@ -74,7 +76,7 @@ def _reorder(word: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletions:
-    """The word with a character put in and a backspace behind it; at each place `each` characters drawn by the seed."""
+    """Insert a random character and a backspace after it; at each place `each` characters, drawn by the seed."""
 
     each: int = 1
 

@@ -79,7 +79,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepNames:
-    """Names stay: words tagged as such, words that WordNet writes with a capital alone, and a noun behind one of these.
+    """Keep names: words tagged as names, words that WordNet only has capitalized, and a noun after one of these.
 
     So do adjectives of names: *russian*. These and the last two are for texts in lower case: *james bond*. Where most
     words are in lower case, those with a capital inside a sentence are names, too.

@@ -257,7 +257,7 @@ class Accepted:
         return np.asarray(_are_rejected(answers) | self.goal.wrong(_scores_of_labels(answers), label))
 
     def values(self, answers: Floats, label: int) -> Floats:
-        """The goal's value of the labels' shares, less that of rejection: untargeted, what wrong labels have of it."""
+        """Return the goal's value for the labels' probabilities, minus the probability of rejection."""
         return np.asarray(self.goal.values(answers[:, :-1], label) - answers[:, -1])
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
@@ -270,5 +270,5 @@ def _are_rejected(answers: Floats) -> Flags:
 
 
 def _scores_of_labels(answers: Floats) -> Floats:
-    """Return the model's own scores: those of the labels, rescaled without the share of rejection."""
+    """Return the probabilities of the labels without rejection, rescaled to sum to one."""
     return np.asarray(answers[:, :-1] / np.maximum(1 - answers[:, -1:], 1e-9), np.float32)

@@ -19,7 +19,7 @@ from malaprop.core.variants import Variants
 
 
 class Ranking(Protocol):
-    """Puts the slots of a space in order, most promising first; may also narrow what stands in them."""
+    """Orders the words of a text, the most promising to change first; may also drop some of their candidates."""
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]: ...
 
@@ -36,7 +36,7 @@ def sort_slots(space: Space, weights: Floats, slack: float = SLACK) -> Space:
 
 
 def _probes(start: Held, slots: Ints, word: int) -> Variants:
-    """One word in each slot in turn."""
+    """Return one variant of the text for each slot, with `word` in it."""
     return Variants(start.text, slots, np.full(len(slots), word, np.int64))
 
 
@@ -129,7 +129,7 @@ class AnyOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftToRight:
-    """As they stand."""
+    """Try the words in the order of the text."""
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:  # noqa: ARG002
         yield from ()  # a generator like its siblings, though it asks nothing

@@ -187,7 +187,7 @@ def _change_chinese(name: str, kind: Kind, share: float) -> Attack:
 
 
 def zh_phonetic(*, share: float = 0.5) -> Attack:
-    """Chinese: a character of a word put for one that sounds like it, in at most half of the words.
+    """Chinese: replace a character of a word by one that sounds like it, in at most half of the words.
 
     People mistype such characters, as they choose them by their pinyin. Common characters alone are offered. Ours,
     after the homophones of Li et al. 2019's TextBugger in its Chinese versions.
@@ -196,7 +196,7 @@ def zh_phonetic(*, share: float = 0.5) -> Attack:
 
 
 def zh_glyph(*, share: float = 0.5) -> Attack:
-    """Chinese: a character of a word put for one that looks like it, in at most half of the words.
+    """Chinese: replace a character of a word by one that looks like it, in at most half of the words.
 
     Characters look alike that differ in one part, such as 清 and 请, or in a stroke, such as 未 and 末. Ours.
     """

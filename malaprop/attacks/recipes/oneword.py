@@ -46,7 +46,7 @@ def one_word_list(
     Differs: WordNet synonyms of the same part of speech unless `near` or a `table` of one's own is given.
     """
     if near is not None and table is not None:
-        raise SettingError("near and table both say which words may stand for a word; give one of them")
+        raise SettingError("near and table both name the replacements of a word; give only one of them")
     candidates: Candidates = WordNetSynonyms() if table is None else Listed(table=table)
     return Attack(
         name="list",

@@ -50,7 +50,7 @@ class LocalSearch:
         return now
 
     def _improve(self, trial: Trial, now: Held, slot: int, words: Ints, enough: float) -> Steps[Held]:
-        """Return the text with the best queried replacement in a slot, or the text as it is where none gains."""
+        """Return the text with the best queried replacement in a slot, or the unchanged text if none is better."""
         words, top = words[words != now.text.words[slot]], now
         for at in range(0, len(words), self.each):
             (scored,) = yield from trial.score([Variants.at(now.text, slot, words[at : at + self.each])])

@@ -1,4 +1,4 @@
-"""Rewriters by name: sources of whole sentences that can stand in the place of a sentence."""
+"""Rewriters by name: they produce whole sentences that may replace a sentence of the text."""
 
 from malaprop.core.catalogue import Catalogue
 

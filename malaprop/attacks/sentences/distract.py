@@ -1,4 +1,4 @@
-"""Distract: a sentence that says nothing about the text, put before it or behind it."""
+"""Distract: put a neutral sentence, which says nothing about the text, before or after it."""
 
 from __future__ import annotations
 

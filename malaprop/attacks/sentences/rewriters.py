@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*\u2022])\s+")
 
 
 class Rewriter(Protocol):
-    """A source of sentences that can stand in the place of a sentence."""
+    """Produces whole sentences that may replace a sentence of the text."""
 
     def rewrite(self, trial: Trial, sentences: Sequence[Sentence]) -> Steps[list[list[str]]]:
         """Return for each sentence its rewrites, without the sentence itself; there may be none."""

@@ -92,9 +92,9 @@ class Check:
     n: int | None = opt(None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0})
     seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0)
     budget: int | None = opt(None, "Query budget: the most queries for one text." + _AS_BASELINE, min=1)
-    keep: tuple[str, ...] | None = opt(None, "What must stay as it is, as audit takes it." + _AS_BASELINE, repeat=True)
-    validity: str | None = opt(None, "paper, valid or strict, as audit takes it." + _AS_BASELINE)
-    judge: str | None = opt(None, "Another judge of meaning, as audit takes it." + _AS_BASELINE)
+    keep: tuple[str, ...] | None = opt(None, "What attacks must not change, as for audit." + _AS_BASELINE, repeat=True)
+    validity: str | None = opt(None, "paper, valid or strict, as for audit." + _AS_BASELINE)
+    judge: str | None = opt(None, "Another judge of meaning, as for audit." + _AS_BASELINE)
     judge_reference: tuple[str, ...] | None = opt(
         None, "Other models of the task that the judge asks. As malaprop audit takes them." + _AS_BASELINE
     )

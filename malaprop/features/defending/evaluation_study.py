@@ -87,11 +87,11 @@ class DefenceTest:
         name="attack", old=("attacks",), repeat=True,
     )  # fmt: skip
     hardened: Mapping[str, Any] = opt(
-        {}, "A hardened model, as fact=FOLDER. One that is there already; may be repeated.", free=True
+        {}, "A model that is already hardened, as fact=FOLDER. May be repeated.", free=True
     )
     premade: Path | None = opt(
         None,
-        "Pre-generated adversarial examples. A run folder or a file with text,label; if not given, those of this test.",
+        "Pre-generated adversarial examples: a run folder, or a file with text,label. Default: those of this test.",
     )
     draws: int = opt(4, "Random draws of the adaptive attack. It averages over them; 0 leaves that attack out.", min=0)
     fresh: int = opt(9, "Fresh draws that a success must mostly fool. Of the adaptive attack.", min=1)

@@ -40,7 +40,7 @@ _wanted: ContextVar[_Wanted | None] = ContextVar("attack_processes", default=Non
 
 @contextmanager
 def attack_in(processes: int) -> Iterator[None]:
-    """Let trainings that start inside the context attack texts in so many processes, which end with the context."""
+    """Inside this context, training attacks texts in this number of processes; they end with the context."""
     with ExitStack() as stack:
         token = _wanted.set(_Wanted(processes, stack))
         try:

@@ -193,8 +193,8 @@ class AutoHarden:
                 parse_defence(method)
             elif not parse(method).layers:
                 raise SettingError(
-                    f"{method} trains a model, and {self.model} cannot be trained here; name defences that stand "
-                    f"around a victim in --methods: {', '.join(AROUND)}"
+                    f"{method} trains a model, and {self.model} cannot be trained here; choose defences that "
+                    f"wrap the victim in --methods: {', '.join(AROUND)}"
                 )
             elif remembers_queries(method):
                 raise SettingError(

@@ -107,7 +107,7 @@ class AutoForecast:
                 return work()
         except OutOfTime:
             raise SettingError(
-                f"{what} did not end in half of what was left of --budget {self.auto.budget} (the forecast was cut "
+                f"{what} took more than half of the time left of --budget {self.auto.budget} (the forecast was cut "
                 f"after {show_span(time() - self.began)}); {advice}"
             ) from None
 

@@ -153,6 +153,6 @@ def find_threshold(model: nn.Module, labels: int) -> nn.Parameter:
     found = [one for one in model.modules() if isinstance(one, nn.Linear) and one.out_features == labels]
     if not found or found[-1].bias is None:
         raise CapabilityError(
-            "harden reject sets its threshold by the bias of the last layer, and that of this model has none; use swaps"
+            "harden reject sets its threshold by the bias of the last layer, and this model has none; use harden swaps"
         )
     return found[-1].bias

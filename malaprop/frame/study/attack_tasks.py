@@ -32,9 +32,10 @@ def validity_option(default: str = "paper") -> Any:
     """Return the option that says how far attacks must keep the meaning of texts."""
     return opt(
         default,
-        "How far the meaning is kept: paper, valid, strict. paper: the recipe as published. valid: guards keep the "
-        "meaning of words, and only a text that the judge of meaning passes is a success. strict: likewise, both "
-        "ways, fluent and of known words.",
+        "How strictly attacks must keep the meaning: paper, valid, strict. paper: the recipe as published. valid: "
+        "constraints (guards) filter the replacements, and only a text that the judge of meaning accepts is a success. "
+        "strict: as valid; the judge must accept the pair in both directions, and the text must be fluent and of known "
+        "words.",
         choices=("paper", "valid", "strict"),
     )
 
@@ -71,20 +72,20 @@ class Conditions:
     )
     keep: tuple[str, ...] | None = opt(
         None,
-        "What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION, @FILE with one of "
-        "these a line; may be repeated.",
+        "What attacks must not change, separated by commas: words, phrases (New York), re:EXPRESSION, @FILE with one "
+        "of these a line; may be repeated.",
         repeat=True,
     )
     validity: str = validity_option()
     judge: str = judge_option()
     judge_reference: tuple[str, ...] = opt(
         (),
-        "Other models of the task that the judge asks. As --victim takes them, separated by commas. Where they see a "
-        "text lose its label, the judge of meaning gives it a lower number.",
+        "Other models of the task that help the judge of meaning, separated by commas. If they predict another label "
+        "for a text, the judge lowers its probability. They are given as for --victim.",
     )
     quality: str | None = opt(
         None,
-        "paper: as the recipe has it; strict: replacements keep grammar and meaning better, and fewer attacks succeed.",
+        "paper: as published; strict: replacements keep grammar and meaning better, and fewer attacks succeed.",
         rare=True,
     )
     language: str = opt(

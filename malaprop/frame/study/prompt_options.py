@@ -41,7 +41,7 @@ def on_prompt(attack: Attack, panel: int) -> Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompting:
-    """How a language model is asked; labels and worked examples come from the data."""
+    """How the prompt of a language model is made; labels and worked examples come from the data."""
 
     prompt: str | None = opt(
         None,
@@ -50,14 +50,14 @@ class Prompting:
     )
     shots: int = opt(
         0,
-        "Of causal: and openai: victims: so many worked examples before the text, of the training part, drawn by the "
-        "seed.",
+        "How many worked examples the prompt shows before the text. They are drawn from the training part by the seed. "
+        "For causal: and openai: victims.",
         min=0,
     )
     label_words: tuple[str, ...] = opt(
         (),
-        "Of causal: and openai: victims: the words that stand for the labels in the answer, in the labels' order, with "
-        "commas; the labels' names if not given.",
+        "Words with which the model answers, one for each label, in the labels' order, separated by commas. Default: "
+        "the labels' names. For causal: and openai: victims.",
     )
 
     panel: int = opt(

@@ -99,7 +99,7 @@ class RunningTask:
             portion.left.pop(getattr(piece, "id", ""), None)
 
     def lose(self, portion: Portion | None, why: str) -> Any:
-        """Hand out again what a lost worker left undone.
+        """Give the examples that a lost worker did not finish to another worker.
 
         Return the error piece of an item that has killed every worker that tried it, or None.
         """

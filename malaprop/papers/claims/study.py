@@ -68,7 +68,7 @@ class Reproduce:
     )
     only: tuple[str, ...] = opt(
         (),
-        "Run only these steps. And the steps that they need; the results of the others are used as they are.",
+        "Run only these steps, and the steps that they need. Existing results of the other steps are used.",
         free=True,
     )
     read: bool = opt(False, "Run nothing; read what is in --out.", free=True)

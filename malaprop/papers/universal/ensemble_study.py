@@ -111,8 +111,8 @@ class EnsembleSearch:
         for model in record.models:
             if model.name not in by_name:
                 raise RecordError(
-                    f"{model.name} of the study was {model.spec}, and no such model is there now, as seen from here "
-                    f"({Path.cwd()}); run this where the study was run, put the model back, or run the study again"
+                    f"{model.name} of the study was {model.spec}, which cannot be found from the folder {Path.cwd()}; "
+                    "run this where the study was run, put the model back, or run the study again"
                 )
         return [by_name[model.name] for model in record.models]
 

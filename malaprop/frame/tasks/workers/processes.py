@@ -287,8 +287,8 @@ class Helpers:
             answers = [line.recv() for line in busy]
         except (EOFError, OSError):
             raise VictimError(
-                "a process that helps with this task died, perhaps for want of memory; the same command goes on from "
-                "what was kept, also with fewer --jobs"
+                "a worker process of this task died, perhaps because memory ran out; run the same command again, with "
+                "fewer --jobs if it was memory: it keeps what is finished"
             ) from None
         for failed, answer in answers:
             if failed:

@@ -140,9 +140,9 @@ def apply_file(asked: ApplyCommand) -> None:
     o.tell(found.notes, asked.quiet)
     numbers = rules.numbers(found.labels)
     if lacking := [name for name in rules.labels if name not in numbers]:
-        o.say(f"{found.name} lacks the labels {', '.join(lacking)}, which rules speak of", asked.quiet)
+        o.say(f"{found.name} has no labels {', '.join(lacking)}, which rules name", asked.quiet)
     if bare := [name for at, name in enumerate(found.labels) if at in found.present and at not in numbers.values()]:
-        o.say(f"no rule is for {', '.join(bare)}: those texts stay as they are", asked.quiet)
+        o.say(f"there is no rule for the label {', '.join(bare)}; its texts are left unchanged", asked.quiet)
     made = list(apply_rules(rules, found, found.labels, share=asked.share))
     if made and all(one.reason for one in made):
         raise DataError(f"none of {len(made)} texts could be read: {made[0].reason}")
