@@ -230,4 +230,4 @@ def test_labels_that_have_no_rule_are_told(run, place):
     code, _, err = run("rules apply own.csv --data reviews.csv")
     assert code == 0
     assert "lacks the labels sports" in err
-    assert "no rule is for neg" in err
+    assert "there is no rule for the label neg" in err
