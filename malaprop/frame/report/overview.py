@@ -35,6 +35,8 @@ def verdict(found: Sequence[RunEntry]) -> Markup | None:
     if len(groups) == 1:
         clean = f"clean accuracy {_percent(_clean(groups[most]))}"
         return join(tag("strong", most), f" keeps {_percent(under_all(groups[most]))} of texts {under}; {clean}.")
+    if under_all(groups[least]).value == under_all(groups[most]).value:
+        return join(f"Each of {len(groups)} victims keeps {_percent(under_all(groups[most]))} of texts {under}.")
     ends = [
         (tag("strong", name), f"{_percent(under_all(groups[name]))}, clean {_percent(_clean(groups[name]))}")
         for name in (most, least)
@@ -142,14 +144,14 @@ def _example(entry: RunEntry, one: Outcome) -> Markup:
         for name, pieces in fields.items()
     ]
     edits = len(one.edits)
-    about = [f"{entry.attack} on {entry.victim}"]
-    if edits:
-        about.append(f"{edits} word{'s' if edits > 1 else ''} changed")
+    words = f"; {edits} word{'s' if edits > 1 else ''} changed" if edits else ""
+    about = join(tag("bdi", entry.attack), " on ", tag("bdi", entry.victim), words)
     if is_classification(entry.run) and one.adversarial is not None and len(one.original.scores) > 1:
-        about.insert(0, f"{_name(entry, one.original.prediction)} → {_name(entry, one.adversarial.prediction)}")
+        before, after = _name(entry, one.original.prediction), _name(entry, one.adversarial.prediction)
+        about = join(tag("bdi", before), " → ", tag("bdi", after), "; ", about)
     badge = "not judged" if one.meaning is None else f"{one.validity}, judge {one.meaning:.2f}"
     mark = tag("span", badge, class_=f"verdict {one.validity or ''}".rstrip())
-    return tag("li", *texts, tag("p", mark, f" {'; '.join(about)}", class_="small"))
+    return tag("li", *texts, tag("p", mark, " ", about, class_="small"))
 
 
 def _name(entry: RunEntry, label: int | None) -> str:

@@ -53,7 +53,7 @@ def test_only_texts_that_keep_their_meaning_count_where_a_judge_was_asked() -> N
     page = overview(found)
     assert "kept, judge 0.90" in page
     assert '<p dir="auto"><del>a</del> <ins>as</ins> good film</p>' in page
-    assert "pos → neg; pwws on toy; 1 word changed" in page
+    assert "pos → neg; pwws on toy; 1 word changed" in page.replace("<bdi>", "").replace("</bdi>", "")
 
 
 def test_examples_are_three_texts_and_each_is_another_one() -> None:
@@ -70,6 +70,8 @@ def test_of_several_victims_the_best_and_the_worst_are_named() -> None:
     assert said is not None
     assert "<strong>firm</strong> keeps the most texts under one attack (100.0%, clean 100.0%)" in said
     assert "<strong>weak</strong> the fewest (0.0%, clean 100.0%)" in said
+    alike = [(replace(RUN, victim=name), [outcome(0, "failed")]) for name in ("one", "two")]
+    assert verdict(entries(alike)) == "Each of 2 victims keeps 100.0% of texts under one attack."
 
 
 def test_without_any_success_the_page_says_so_and_suggests_stronger_attacks() -> None:
