@@ -46,14 +46,15 @@ class Task:
     output: Output
     after: tuple[str, ...] = ()  # names of the tasks whose values are its inputs
     victims: Mapping[str, Any] = field(default_factory=dict)  # models as the user named them; inputs, too
-    holds: tuple[str, ...] = ()  # names of what it keeps loaded: a worker that has them is preferred
+    holds: tuple[str, ...] = ()  # models that a worker keeps loaded after it; the next task that names them goes there
     reads: Callable[[Inputs], Inputs] | None = None  # more inputs, such as data, which only the driver reads
     items: Callable[[Inputs], Items] | None = None  # what workers divide among them; the driver reads it
-    alone: bool = False  # it is timed: nothing else runs beside it
+    alone: bool = False  # it is timed, so no other task runs at the same time
     optional: bool = False  # its failure is a result with a reason, and does not fail the study
-    follows: bool = False  # it is skipped if a task before it was; else that `Skipped` is its input
-    vital: bool = False  # its failure ends the study at once; if it is optional too, a failing victim or a missing
-    # library does not
+    follows: bool = False  # skip it if a task that it comes `after` was skipped; otherwise its input is that `Skipped`
+    vital: bool = (
+        False  # its failure ends the study at once; if `optional` too, not for a failing victim or a missing library
+    )
     at: str | None = None  # its folder below the study's if that is not its name; "." is the study's own
 
     def folder(self, root: Path) -> Path:
