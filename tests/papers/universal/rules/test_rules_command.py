@@ -229,5 +229,5 @@ def test_labels_that_have_no_rule_are_told(run, place):
     (place / "own.csv").write_text("label,from,to,salience\npos,good,fine,1\nsports,ball,globe,1\n")
     code, _, err = run("rules apply own.csv --data reviews.csv")
     assert code == 0
-    assert "lacks the labels sports" in err
+    assert "has no labels sports, which rules name" in err
     assert "there is no rule for the label neg" in err
