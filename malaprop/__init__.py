@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {  # of the toolkit and the frame; what rooms add to them stands in their `ROOM` as `python`
     "victim": "malaprop.frame.runs.victims:victim",
