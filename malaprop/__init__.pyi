@@ -42,23 +42,23 @@ class _Settings(TypedDict, total=False):
     """The settings that every study takes.
 
     Settings:
-        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
-            premise,hypothesis,label), or hub:NAME.
+        data: A dataset's name, a file, or hub:NAME. mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet
+            file with text,label (or premise,hypothesis,label), or hub:NAME.
         split: train, validation, test or all. Of a file auto is the test part where a victim was trained on
             that file, and all of it where none was.
-        n: How many examples, drawn by the seed; all (or 0) for all.
+        n: How many texts, drawn by the seed. all (or 0) takes all.
         seed: The same seed gives the same outcomes.
-        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label_column: Name of the label column, if it is not 'label'.
+        text_column: The text column, if not text. Two names with a comma for pairs.
+        label_column: The label column, if not label.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis
             if not given. prompt is the instruction of a language model, changed once for all texts.
-        labels: The victim's labels in its order, as the data calls them, with commas; matched by name if
-            not given.
+        labels: The victim's labels in its order. By the names that the data has, with commas; matched by
+            name if not given.
         width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
         precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device
             is made for them, and what they find is confirmed in fp32; other models compute in fp32.
-        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
+        jobs: How many processes work side by side. One if not given; on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         out: Output folder, made if it is missing. The same folder with the same settings resumes an
@@ -93,13 +93,13 @@ class _Limited(_Settings, total=False):
     """The settings of a study whose spending has limits.
 
     Settings:
-        max_queries: The most queries in the whole run, over all victims and attacks.
+        max_queries: The most queries of the whole run. Over all victims and attacks.
         max_tokens: The most tokens in the whole run, of requests and answers together.
-        max_cost: The most money for the whole run, in the currency of the prices.
+        max_cost: The most money for the whole run. In the currency of the prices.
         max_minutes: The longest time for the whole run, in minutes.
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
+        dry_run: Print what the run would ask and cost. Attacks a few texts to find out, and writes nothing.
     """
 
     max_queries: int | None
@@ -127,21 +127,26 @@ def study(
 ) -> Result:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
-    The same --out resumes an interrupted run; models and runs that are there are left alone.
+    The same --out resumes an interrupted study: it trains and attacks only what is missing.
 
     Settings, beside those of `_Limited`:
-        model: A model of the zoo that reads characters: see malaprop list models.
-        methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that
-            share of the characters.
-        confidences: Confidences in the wrong label that attacks must reach; 0: any confidence.
+        model: A zoo model that reads characters. See malaprop list models.
+        methods: Training methods to compare, such as hotflip. Also miyato (adversarial training on
+            embeddings), miyato-virtual, and blackbox (training on texts with 20% random character changes).
+            hotflip:0.1 flips 10% of the characters of each training text.
+        confidences: Least probabilities of the wrong label. One run for each value; 0: any wrong label is a
+            success.
         beam: Width of the beam search.
-        closes: What an edit closes to further ones: word, or character, as the paper's bound can be read;
-            with character, hotflip trains with a fifth of the characters flipped, at any place.
-        vary: Variants of the attacks to run on the plain model: beam-flip-delete, beam-flip-insert,
-            beam-neighbours (an insertion closes both neighbours), beam-two-a-word, beam-flips-two-a-word,
-            beam-one-a-word, beam-anchored, beam-wide.
-        exact: How many texts compare estimated with exact losses; slow.
-        set: A setting of the training or the network, as name=value; may be repeated.
+        closes: What may not be edited again after an edit. word: the whole word. character: only the edited
+            character, which is the other reading of the paper's bound; training with hotflip then flips 20%
+            of the characters instead of 10%, also several in one word.
+        vary: Further attacks on the plain model. beam-flip-delete and beam-flip-insert use these operations
+            alone; beam-neighbours also locks the characters beside an insertion; beam-anchored adds each
+            estimate to the text's own loss, not to the estimates before it; beam-wide has width 30. With
+            --closes character also beam-one-a-word and beam-two-a-word, which allow that many edits of a
+            word, and beam-flips-two-a-word, which does so with flips alone.
+        exact: Texts to attack with exact losses as well; slow.
+        set: A setting of training or network, name=value. Repeat it for several.
     """
 
 @overload
@@ -167,13 +172,13 @@ def study(
     Settings, beside those of `_Limited`:
         victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
         attack: Recipes that change one word. Repeat it, or separate several by commas.
-        vocabulary: How many words of the vocabulary may replace a word.
+        vocabulary: How many words may replace a word.
         words: How many words may change.
         trials: Random trials for each text.
         measure: Measures of successes, with commas: similarity, perplexity, grammar.
-        gather: Train and attack nothing; compute the figures from what is in --out.
-        set: A setting of the training or the network, or layer, direction, probe and near of the attacks,
-            as name=value; may be repeated.
+        gather: Compute the figures from what is in --out. Trains and attacks nothing.
+        set: A setting of the training, as name=value. Or of the network, or layer, direction, probe and
+            near of the attacks; may be repeated.
     """
 
 @overload
@@ -194,9 +199,9 @@ def study(
 
     Settings, beside those of `_Limited`:
         victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
-        attack: The recipe whose adversarial texts are analysed.
-        set: A setting of the recipe, as name=value; may be repeated.
-        draws: Draws of each simulation of Theorem 1; 0: none.
+        attack: Whose adversarial texts are analysed. A recipe.
+        set: A setting of the recipe, as name=value. May be repeated.
+        draws: Draws of each simulation of Theorem 1. 0: none.
     """
 
 @overload
@@ -237,47 +242,50 @@ def study(
     The same --out resumes an interrupted run, and takes more defences.
 
     Settings, beside those of `_Settings`:
-        victim: A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a
-            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name, an
-            ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
-            (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
-            behind a defence: five(BERT).
-        defence: What is tested: any method of harden (fact, a2t ...), any defence around a victim (fuse,
-            five, safer, ranmask, purify:spell ...), twin, none, one around another as five(fact), with
-            settings as five:noise=2; see malaprop list defences. Repeat it, or separate several by commas.
-        attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
-            separate several by commas. Certificates and pictures are of the first.
-        hardened: A model that is there already, as fact=FOLDER; may be repeated.
-        premade: Pre-generated adversarial examples, a run folder or a file with text,label; if not given,
-            those of this test.
-        draws: Random draws that the attack that knows a defence averages over; 0 leaves that attack out.
-        fresh: Such an attack succeeds if it fools most of this many fresh draws.
-        surrogate: With stateful: the model of the attacker's own to search on; the undefended victim if not
+        victim: The model: a function, folder, name or address. module:attribute (a function: list of texts
+            to scores), a folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), an http(s)
+            address, a Hugging Face folder or hub name, an ONNX file or folder, an sklearn pipeline
+            (.skops), a language model with a prompt (causal:FOLDER, causal:smollm2,
+            openai:MODEL@http://host/v1), ensemble:A+B, or any of these behind a defence: five(BERT).
+        defence: The defences to test, such as fact or five. Any method of harden (fact, a2t ...), any
+            defence around a victim (fuse, five, safer, ranmask, purify:spell ...), twin, none, one around
+            another as five(fact), with settings as five:noise=2; see malaprop list defences. Repeat it, or
+            separate several by commas.
+        attack: Recipes such as pwws or textfooler. See malaprop list recipes. Repeat it, or separate
+            several by commas. Certificates and pictures are of the first.
+        hardened: A model that is already hardened, as fact=FOLDER. May be repeated.
+        premade: Pre-generated adversarial examples. A run folder, or a file with text,label; default: those
+            of this test.
+        draws: Random draws of the adaptive attack. It averages over them; 0 leaves that attack out.
+        fresh: Fresh draws that a success must mostly fool. Of the adaptive attack.
+        surrogate: With stateful: the model to search on. The attacker's own; the undefended victim if not
             given.
-        samples: Noisy copies for a certificate of safer, ranmask or randel; 0 for none.
-        alpha: Significance level: the largest chance that a certificate is wrong.
-        pictures: If a model was hardened: how many texts are shown with their neighbourhoods.
-        layout: With --pictures: noisy vectors are laid out by pca or tsne.
-        set: A setting of the training of models that are not there yet, as name=value; may be repeated.
-        budget: Query budget: the most queries an attack may ask about one example.
-        goal: untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN],
-            confident:0.9, or moved:0.5 where the victim gives a number.
+        samples: Noisy copies for a certificate; 0 for none. Of safer, ranmask or randel.
+        alpha: Significance level. The largest chance that a certificate is wrong.
+        pictures: Texts that are shown with their neighbourhoods. If a model was hardened.
+        layout: With --pictures: the layout, pca or tsne. Of noisy vectors.
+        set: A setting of the training, as name=value. For models that are not there yet; may be repeated.
+        budget: Query budget: the most queries for one text.
+        goal: What counts as success, such as targeted:LABEL. untargeted, label-only (the victim's
+            confidence is hidden), targeted:LABEL[,MARGIN], confident:0.9, or moved:0.5 where the victim
+            gives a number.
         measure: Measures of every success, separated by commas: similarity, perplexity, grammar, agreement,
             distance.
-        keep: What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION, @FILE
-            with one of these a line; may be repeated.
-        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning lets
-            pass is a success; strict: likewise, both ways, fluent and of known words; paper: the recipe as
-            published.
-        judge: Another judge of meaning than the packaged one: a language model,
-            openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2; limits such as --max-queries count
-            its answers too.
-        judge_reference: Other models of the task, as --victim takes them, separated by commas: where they
-            see a text lose its label, the judge of meaning gives it a lower number.
-        quality: paper: as the recipe has it; strict: replacements keep grammar and meaning better, and
-            fewer attacks succeed.
-        language: The language of the texts, such as de, or several, separated by commas; auto: as the texts
-            seem to be, each of a mixed file by its own.
+        keep: What attacks must not change, separated by commas: words, phrases (New York), re:EXPRESSION,
+            @FILE with one of these a line; may be repeated.
+        validity: How far attacks keep the meaning: paper, valid, strict. paper: the recipe as published.
+            valid: constraints (guards) filter the replacements, and only a text that the judge of meaning
+            accepts is a success. strict: as valid; the judge must accept the pair in both directions, and
+            the text must be fluent and of known words.
+        judge: Another judge of meaning: a language model. openai:MODEL@http://host/v1, causal:FOLDER or
+            causal:smollm2, in place of the packaged judge; limits such as --max-queries count its answers
+            too.
+        judge_reference: Models of the task that the judge asks. Separated by commas; if they predict
+            another label for a text, the judge lowers its probability. They are given as for --victim.
+        quality: paper: as published; strict: replacements keep grammar and meaning better, and fewer
+            attacks succeed.
+        language: The language of the texts, such as de. Or several, separated by commas. auto detects it;
+            in a mixed file, for each text.
         cache: A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's
             own for victims that are paid for (prices, openai:). none: no answers are kept.
     """
@@ -298,17 +306,19 @@ def study(
     The same --out resumes an interrupted run, and with more attacks.
 
     Settings, beside those of `_Limited`:
-        victim: A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a
-            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name, an
-            ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
-            (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
-            behind a defence: five(BERT). Repeat it, or separate several by commas.
-        attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
-            separate several by commas.
-        validity: valid: guards keep the meaning of words, and only a text that the judge of meaning lets
-            pass is a success; strict: likewise, both ways, fluent and of known words; paper: the recipe as
-            published.
-        budget: Query budget: the most queries an attack may ask about one example.
+        victim: The model: a function, folder, name or address. module:attribute (a function: list of texts
+            to scores), a folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), an http(s)
+            address, a Hugging Face folder or hub name, an ONNX file or folder, an sklearn pipeline
+            (.skops), a language model with a prompt (causal:FOLDER, causal:smollm2,
+            openai:MODEL@http://host/v1), ensemble:A+B, or any of these behind a defence: five(BERT). Repeat
+            it, or separate several by commas.
+        attack: Recipes such as pwws or textfooler. See malaprop list recipes. Repeat it, or separate
+            several by commas.
+        validity: How far attacks keep the meaning: paper, valid, strict. paper: the recipe as published.
+            valid: constraints (guards) filter the replacements, and only a text that the judge of meaning
+            accepts is a success. strict: as valid; the judge must accept the pair in both directions, and
+            the text must be fluent and of known words.
+        budget: Query budget: the most queries for one text.
     """
 
 @overload

@@ -16,31 +16,28 @@ if TYPE_CHECKING:
     from malaprop.frame.report.page import Runs
 
 
+_EXPORT = (
+    "Write the adversarial texts to this new folder. It is a dataset that the Hugging Face datasets library can load, "
+    "with a dataset card."
+)
+_AGAINST = (
+    "An earlier folder to compare with. Such as the runs before hardening: the report lists the texts that have become "
+    "robust and those that have become vulnerable."
+)
+
+
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Run folders, or folders above them.")],
     out: Annotated[
         Path | None, typer.Option(help="The HTML file to write. Default: report.html in the first folder.")
     ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the adversarial texts to this new folder. It is a dataset that the Hugging Face datasets "
-            "library can load, with a dataset card."
-        ),
-    ] = None,
+    export: Annotated[Path | None, typer.Option(help=_EXPORT)] = None,
     card: Annotated[
-        Path | None, typer.Option(help="Write a Markdown section for a model card to this file. - prints it.")
+        Path | None, typer.Option(help="Write a section for a model card. Markdown, to this file; - prints it.")
     ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            help="An earlier folder to compare with, such as the runs before hardening. The report lists the texts "
-            "that have become robust and those that have become vulnerable."
-        ),
-    ] = None,
+    against: Annotated[Path | None, typer.Option(help=_AGAINST)] = None,
     leaderboard: Annotated[
-        Path | None,
-        typer.Option(help="Write a Markdown page that ranks the defences tested in the folders."),
+        Path | None, typer.Option(help="Write a page that ranks defences. Those tested in the folders, as Markdown.")
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

@@ -84,7 +84,11 @@ def test_protected_words_phrases_and_spans_stay(tmp_path):
         "good",
         "Good",
     ]
-    for wrong, said in [("re:[", "no regular expression"), ("@missing.txt", "cannot be read"), ("", "nothing to keep")]:
+    for wrong, said in [
+        ("re:[", "is not a regular expression"),
+        ("@missing.txt", "cannot be read"),
+        ("", "nothing to keep"),
+    ]:
         with pytest.raises(SettingError, match=said):
             parse_keep(wrong)
 

@@ -150,5 +150,5 @@ def test_a_budget_is_spent_by_the_first_of_both():
 
 
 def test_a_rate_too_great_is_said(tmp_path):
-    with pytest.raises(SettingError, match=r"the loss became (nan|inf); use a smaller rate than 1e\+30"):
+    with pytest.raises(SettingError, match=r"the loss became (nan|inf); use a learning rate below 1e\+30"):
         go("elmo", tmp_path, "out", steps=20, settings={"rate": 1e30, "clip": 1e30})

@@ -91,7 +91,7 @@ class DefenceTest:
     )
     premade: Path | None = opt(
         None,
-        "Pre-generated adversarial examples: a run folder, or a file with text,label. Default: those of this test.",
+        "Pre-generated adversarial examples. A run folder, or a file with text,label; default: those of this test.",
     )
     draws: int = opt(4, "Random draws of the adaptive attack. It averages over them; 0 leaves that attack out.", min=0)
     fresh: int = opt(9, "Fresh draws that a success must mostly fool. Of the adaptive attack.", min=1)

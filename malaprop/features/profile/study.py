@@ -54,7 +54,7 @@ class Profile:
 
     victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", old=("model",), repeat=True, grows=True)
     surrogate: Any = opt(
-        None, "Measure transfer with the adversarial texts of this model alone. Default: those of every other victim."
+        None, "Measure transfer from this model alone. Default: the adversarial texts of every other victim."
     )
     attacks: tuple[str, ...] = opt(ATTACKS, f"{ATTACK} {SEVERAL} They are tried in turn.", name="attack", repeat=True)
     validity: str = validity_option("valid")

@@ -32,7 +32,7 @@ def validity_option(default: str = "paper") -> Any:
     """Return the option that says how far attacks must keep the meaning of texts."""
     return opt(
         default,
-        "How strictly attacks must keep the meaning: paper, valid, strict. paper: the recipe as published. valid: "
+        "How far attacks keep the meaning: paper, valid, strict. paper: the recipe as published. valid: "
         "constraints (guards) filter the replacements, and only a text that the judge of meaning accepts is a success. "
         "strict: as valid; the judge must accept the pair in both directions, and the text must be fluent and of known "
         "words.",
@@ -80,7 +80,7 @@ class Conditions:
     judge: str = judge_option()
     judge_reference: tuple[str, ...] = opt(
         (),
-        "Other models of the task that help the judge of meaning, separated by commas. If they predict another label "
+        "Models of the task that the judge asks. Separated by commas; if they predict another label "
         "for a text, the judge lowers its probability. They are given as for --victim.",
     )
     quality: str | None = opt(

@@ -77,7 +77,7 @@ class Reproduce:
         None, "Folder to which the records are copied. Packed and in small; rows are read from there.", free=True
     )
     page: Path | None = opt(
-        None, "A Markdown page, or a folder of pages, whose marked tables of claims are written anew.", free=True
+        None, "The page or folder whose tables are rewritten. Markdown with marked tables of claims.", free=True
     )
     minutes: float | None = opt(
         None, "The longest time of one command, in minutes. The next call continues it.", min=0, free=True

@@ -51,8 +51,7 @@ class HotFlip:
     )
     confidences: tuple[float, ...] = opt(
         (0.0, 0.5, 0.9),
-        "Least probability of a wrong label with which an attack succeeds. One run for each value; 0: any wrong label "
-        "is a success.",
+        "Least probabilities of the wrong label. One run for each value; 0: any wrong label is a success.",
         free=True,
     )
     beam: int = opt(10, "Width of the beam search.", min=1)
@@ -72,9 +71,9 @@ class HotFlip:
         "does so with flips alone.",
         free=True,
     )
-    exact: int = opt(0, "How many texts to also attack with exact losses in place of estimates; slow.", min=0)
+    exact: int = opt(0, "Texts to attack with exact losses as well; slow.", min=0)
     training: Mapping[str, Any] = opt(
-        {}, "A setting of the training or the network, as name=value. Repeat it for several.", name="set"
+        {}, "A setting of training or network, name=value. Repeat it for several.", name="set"
     )
     texts: Selection = Selection(n=760)
     width: int = width_option()

@@ -186,7 +186,10 @@ def test_certificates(type_in):
         ("study defences --defences firve --victim LSTM-W-GloVe-1", "no defence is called 'firve'"),
         ("study defences --defences five --victim a,b", "name one victim"),
         ("study defences --defences fact=nowhere --victim a", "no model in that folder"),
-        ("study defences --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
+        (
+            "study defences --defences five --victim a --premade nowhere.csv",
+            "nowhere.csv is neither a run folder nor a file",
+        ),
         ("study defences --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
         ("study defences --defences five:noise=-1 --victim a", "0 or more"),
         ("study defences --defences five --victim a --attack pwws,pwsw", "no recipe is called 'pwsw'"),

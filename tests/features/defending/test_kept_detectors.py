@@ -57,9 +57,9 @@ def test_each_method_with_its_settings_is_kept_and_found(fit):
 
 def test_what_the_terminal_says_to_attack_is_what_was_fitted(fit):
     made = fit("fgws:rare=50")
-    said = made.view.last
-    assert said.endswith('--victim "detect:fgws:rare=50(toy:predict)"')
-    assert find_method(re.search('"(.*)"', said)[1]) == "fgws:rare=50"
+    said = made.view.next
+    assert "--victim 'detect:fgws:rare=50(toy:predict)'" in said
+    assert find_method(re.search("'(detect:.*?)'", said)[1]) == "fgws:rare=50"
     behind = victim("detect:fgws:rare=50(toy:predict)")
     assert behind.name == "detect:by=fgws:rare=50(toy:predict)"
     assert find_method(behind.name) == "fgws:rare=50"

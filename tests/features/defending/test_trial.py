@@ -283,7 +283,7 @@ def test_made_samples_from_a_run_a_file_of_outcomes_and_a_dataset(tmp_path):
 
 
 def test_nothing_made_is_said(tmp_path):
-    with pytest.raises(DataError, match="no run folder"):
+    with pytest.raises(DataError, match="is neither a run folder nor a file"):
         read_pregenerated(tmp_path / "nowhere.csv")
     run_to_folder(toy.listed({"x": ("y",)}), toy.victim(), data(), tmp_path / "run")
     with pytest.raises(DataError, match="no adversarial text"):

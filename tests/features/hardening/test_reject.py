@@ -176,7 +176,7 @@ def test_of_any_network_the_last_logit_alone_is_moved(name):
 def test_a_model_whose_last_layer_has_no_bias_is_refused(tmp_path):
     folder = own_folder(tmp_path, "gpt2", ("positive", "negative"))
     rows = write_rows(tmp_path / "rows.csv")
-    with pytest.raises(CapabilityError, match="that of this model has none; use swaps"):
+    with pytest.raises(CapabilityError, match="this model has none; use harden swaps"):
         mp.harden("reject", model=str(folder), data=str(rows), out=str(tmp_path / "hard"), device="cpu")
 
 

@@ -137,8 +137,8 @@ def test_a_model_that_is_gone_is_named(place, type_in, monkeypatch):
     record.write_text(json.dumps(whole))
     code, _, err = type_in("ensemble", "--from", "run", "--size", "2", "--quiet")
     assert code == 2
-    assert "CNN-W-GloVe-1 of the study was ./mine, and no such model is there now" in err
-    assert f"({place})" in err
+    assert "CNN-W-GloVe-1 of the study was ./mine, which cannot be found from the folder" in err
+    assert f"cannot be found from the folder {place};" in err
     assert len(err.strip().splitlines()) == 1
 
 
