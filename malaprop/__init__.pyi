@@ -273,10 +273,10 @@ def study(
             distance.
         keep: What attacks must not change, separated by commas: words, phrases (New York), re:EXPRESSION,
             @FILE with one of these a line; may be repeated.
-        validity: How far attacks keep the meaning: paper, valid, strict. paper: the recipe as published.
-            valid: constraints (guards) filter the replacements, and only a text that the judge of meaning
-            accepts is a success. strict: as valid; the judge must accept the pair in both directions, and
-            the text must be fluent and of known words.
+        validity: Keep the meaning: paper, valid, or strict. paper: the recipe as published. valid:
+            constraints (guards) filter the replacements, and only a text that the judge of meaning accepts
+            is a success. strict: as valid; the judge must accept the pair in both directions, and the text
+            must be fluent and of known words.
         judge: Another judge of meaning: a language model. openai:MODEL@http://host/v1, causal:FOLDER or
             causal:smollm2, in place of the packaged judge; limits such as --max-queries count its answers
             too.
@@ -314,10 +314,10 @@ def study(
             it, or separate several by commas.
         attack: Recipes such as pwws or textfooler. See malaprop list recipes. Repeat it, or separate
             several by commas.
-        validity: How far attacks keep the meaning: paper, valid, strict. paper: the recipe as published.
-            valid: constraints (guards) filter the replacements, and only a text that the judge of meaning
-            accepts is a success. strict: as valid; the judge must accept the pair in both directions, and
-            the text must be fluent and of known words.
+        validity: Keep the meaning: paper, valid, or strict. paper: the recipe as published. valid:
+            constraints (guards) filter the replacements, and only a text that the judge of meaning accepts
+            is a success. strict: as valid; the judge must accept the pair in both directions, and the text
+            must be fluent and of known words.
         budget: Query budget: the most queries for one text.
     """
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from malaprop.assets import chinese, lexicon
+from malaprop.assets.download import say
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.settings import split_list
@@ -134,7 +135,10 @@ class Language:
     def homoglyphs(self) -> Mapping[str, tuple[str, ...]]:
         """Return for each letter those of other alphabets that look like it; in Chinese also characters that do."""
         if self.code == CHINESE:
-            return {**lexicon.homoglyphs_both_ways(), **chinese.look_alikes()}
+            try:
+                return {**lexicon.homoglyphs_both_ways(), **chinese.look_alikes()}
+            except AssetError as error:
+                say(f"look-alikes of Chinese characters are left out: {error}")
         return lexicon.homoglyphs() if self.is_english else lexicon.homoglyphs_both_ways()
 
     def homophones(self) -> Mapping[str, tuple[str, ...]]:

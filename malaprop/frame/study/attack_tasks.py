@@ -32,7 +32,7 @@ def validity_option(default: str = "paper") -> Any:
     """Return the option that says how far attacks must keep the meaning of texts."""
     return opt(
         default,
-        "How far attacks keep the meaning: paper, valid, strict. paper: the recipe as published. valid: "
+        "Keep the meaning: paper, valid, or strict. paper: the recipe as published. valid: "
         "constraints (guards) filter the replacements, and only a text that the judge of meaning accepts is a success. "
         "strict: as valid; the judge must accept the pair in both directions, and the text must be fluent and of known "
         "words.",
