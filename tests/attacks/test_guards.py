@@ -175,6 +175,7 @@ def test_guards_name_their_language_and_come_cheapest_first(kind):
     assert {rule.language for rule in rules} == {"en"}
     assert {rule.stage for rule in rules} == {"word"}
     assert isinstance(rules[-1], InContext), "what asks a model comes last"
+    assert not rules[-1].several, "a word whose chance the model cannot tell is refused"
     assert any(isinstance(rule, Related) for rule in rules) == (kind in ("neighbours", "masked"))
     assert any(isinstance(rule, KeepNames) for rule in rules)
 
