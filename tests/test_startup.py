@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,6 +102,58 @@ def test_every_report_module_starts_without_a_model_library():
 @pytest.mark.parametrize("args", [["--help"], ["audit", "--help"], ["attack", "--help"], ["report", "--help"]])
 def test_help_loads_no_library_of_numbers(args):
     assert not loaded(HELP.format(args=args)) & {*HEAVY, "numpy"}
+
+
+AUDIT = """
+import os, sys
+sys.path[:0] = [{home!r}]
+import malaprop.assets.measures as measures
+measures.why_no_judge = lambda *_, **__: ""  # its assets are there, and it is asked after the victim
+sys.argv = ["malaprop", "audit", "--victim", "asked_once:predict", "--data", {data!r}, "--out", {out!r}, "--quiet"]
+from malaprop.cli.main import main
+main()
+"""
+ASKED = """import os, sys
+def predict(texts):
+    print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})), flush=True)
+    os._exit(0)
+"""
+LATER = {*HEAVY, "scipy", "pandas", "matplotlib", "ray", "requests", "sympy", "rich", "asyncio"}
+
+
+def test_an_audit_of_a_function_asks_it_before_any_library_of_models_is_loaded(tmp_path):
+    (tmp_path / "asked_once.py").write_text(ASKED, encoding="utf-8")
+    (tmp_path / "own.csv").write_text("text,label\na good film,1\na dull film,0\n", encoding="utf-8")
+    found = python(AUDIT.format(home=str(tmp_path), data=str(tmp_path / "own.csv"), out=str(tmp_path / "out")))
+    assert "numpy" in found.split()
+    assert not LATER & set(found.split())
+
+
+@pytest.mark.parametrize(
+    ("version", "driver", "expected"),
+    [
+        ("cuda: Optional[str] = None\nhip: Optional[str] = None\n", True, False),
+        ("cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", True, True),
+        ("cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", False, False),
+        ("cuda: Optional[str] = None\nhip: Optional[str] = '6.2'\n", False, True),
+        (None, False, True),
+    ],
+)
+def test_a_gpu_is_looked_for_without_loading_torch(version, driver, expected, tmp_path, monkeypatch):
+    from malaprop.frame.runs import victims
+
+    if version is not None:
+        (tmp_path / "version.py").write_text(version, encoding="utf-8")
+
+    def open_driver(name):
+        if not driver:
+            raise OSError(name)
+
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(victims, "find_spec", lambda _: SimpleNamespace(origin=str(tmp_path / "__init__.py")))
+    monkeypatch.setattr(victims.ctypes, "CDLL", open_driver)
+    assert victims.may_have_gpu() is expected
 
 
 def test_help_is_fast():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -70,7 +72,7 @@ def device_of(asked: str) -> str:
     """Return the device to use; `auto` is the GPU if there is one. `$MALAPROP_GPU_PARTS` processes share it."""
     if asked == "cpu":
         return asked  # every machine has it, so torch need not be loaded
-    if asked == "auto" and find_spec("torch") is None:
+    if asked == "auto" and not may_have_gpu():
         return "cpu"
     import torch
 
@@ -90,6 +92,32 @@ def device_of(asked: str) -> str:
     if (parts := read_parts()) > 1:
         share_gpu(parts)
     return asked
+
+
+def may_have_gpu() -> bool:
+    """Return whether torch could find a GPU here: false without torch, with a build for CPUs, or without the driver.
+
+    To ask torch itself takes a second, because torch has to be loaded for it.
+    """
+    if "torch" in sys.modules:
+        return True
+    found = find_spec("torch")
+    if found is None or found.origin is None:
+        return False
+    try:
+        build = Path(found.origin).with_name("version.py").read_text(encoding="utf-8")
+    except OSError:
+        return True
+    kinds = dict(re.findall(r"^(cuda|hip)\b[^=\n]*=\s*(\S+)", build, re.MULTILINE))
+    if kinds.get("cuda") == "None" == kinds.get("hip", "None"):
+        return False
+    if kinds.get("hip", "None") != "None" or sys.platform != "linux":
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")  # what torch itself opens
+    except OSError:
+        return False
+    return True
 
 
 def victim(
