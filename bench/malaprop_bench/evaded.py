@@ -4,7 +4,7 @@ malaprop study defences --victim V --defence detect:FOLDER --attack pwws,textfoo
 python -m malaprop_bench.evaded docs/measured/detect.json DIR --victim LSTM-W-GloVe-1 --texts mr --method cloze
 
 A row of the same victim, texts, detector and attack is replaced. `malaprop bench --fill
-docs/appendix/detection.md` shows them.
+docs/appendix/defences.md` shows them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 python -m malaprop_bench.rejected docs/measured/reject.jsonl reject:tries=4 --model BERT --data mr-full --set epochs=5
 
 One half of the held-out texts sets the threshold of rejection, at each cost in turn; PWWS and TextFooler attack texts
-of the other half. A line an attack and cost is added to the file; `malaprop bench --fill docs/appendix/hardening.md`
+of the other half. A line an attack and cost is added to the file; `malaprop bench --fill docs/appendix/defences.md`
 puts the table on the page. Methods that reject nothing, and `plain`, have one cost, 0.
 """
 

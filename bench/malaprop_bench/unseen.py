@@ -6,7 +6,7 @@ MALAPROP_DATA=DATA python -m malaprop_bench.unseen docs/measured/unseen.json --p
 The plain model is a folder that `malaprop train` wrote, a hardened one is whatever `--victim` takes. `misspelt:NAME`
 has a fifth of the words that people are known to misspell in one of their spellings (DATA/misspellings). A path is a
 file of labelled texts. The rows are added to the file, which holds counts alone; `malaprop bench --fill
-docs/appendix/hardening.md` puts the table on the page.
+docs/appendix/defences.md` puts the table on the page.
 """
 
 from __future__ import annotations

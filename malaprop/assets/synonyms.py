@@ -8,7 +8,7 @@ The score of two words is `(cosine + graph * overlap) / (1 + graph)`.
   are similar to or are derived from.
 Not in the table: names, stop words and words that WordNet lacks. No word stands beside its antonym, a word that it
 negates, or one of opposite valence. `malaprop.models.encoders.synonyms` made it;
-docs/appendix/assets.md has its figures.
+docs/assets.md has its figures.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _form_bits(wordnet: WordNet, word: str) -> int:
 class Mixture:
     """The settings of the table; `graph` is the weight of WordNet against the learnt vectors.
 
-    Chosen by synonyms that were held out of the training, and by half of SimLex's words; see docs/appendix/assets.md.
+    Chosen by synonyms that were held out of the training, and by half of SimLex's words; see docs/assets.md.
     """
 
     senses: int = 3  # of each word, whose synonyms the map learns from

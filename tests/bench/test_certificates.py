@@ -77,7 +77,7 @@ def test_what_the_guide_says_is_in_the_record():
         if one["certified"]["defence"][16:] in ("", ":samples=32") and one["certified"]["top"] is None
     }
     two, three = found["mr-full:test"][2], found["ag_news:test"][3]
-    for name in ("certified.md", "appendix/certified.md"):
+    for name in ("certified.md", "appendix/defences.md"):
         page = " ".join((DOCS / name).read_text(encoding="utf-8").split())
         assert f"{100 * two['hits'] / two['total']:.1f}% " in page
         assert f"{100 * three['hits'] / three['total']:.1f}% " in page

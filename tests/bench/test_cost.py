@@ -50,7 +50,7 @@ def test_the_table_goes_into_its_place(tmp_path, capsys):
 
 
 def test_the_documentation_shows_what_was_measured():
-    page = (DOCS / "appendix/scale.md").read_text(encoding="utf-8")
+    page = (DOCS / "appendix/performance.md").read_text(encoding="utf-8")
     rows = cost.read(DOCS / "measured" / "cost.json")
     assert rows
     assert cost.put(page, cost.table(rows, 10_000_000)) == page

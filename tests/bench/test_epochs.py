@@ -91,7 +91,7 @@ def test_timed_steps_hold_a_whole_round_of_attacks(method, searches, tmp_path, m
 
 def test_the_page_says_what_the_three_cost_on_a_gpu():
     docs = Path(__file__).parents[2] / "docs"
-    page = (docs / "appendix/hardening.md").read_text(encoding="utf-8")
+    page = (docs / "appendix/defences.md").read_text(encoding="utf-8")
     rows = {row.method: row for row in epochs.read(docs / "measured/epochs.json") if "nothing beside it" in row.machine}
     three = [rows[name] for name in ("a2t", "ascc", "flooding")]
     assert all(row.ratio <= epochs.BAR for row in three)

@@ -98,7 +98,7 @@ def test_what_the_pages_say_of_profiles():
     first, other = (profiled.scores(run) for run in held.samples)
     again = profiled.scores(held.of("other seed"))
     pages = [
-        " ".join((DOCS / name).read_text(encoding="utf-8").split()) for name in ("profile.md", "appendix/profile.md")
+        " ".join((DOCS / name).read_text(encoding="utf-8").split()) for name in ("profile.md", "appendix/attacks.md")
     ]
     assert len(first) == len(other) == 14
     for page in pages:

@@ -48,7 +48,7 @@ def test_the_page_says_what_its_record_holds():
     plain = mr["plain", 0.0]
     attacked = mr["reject:tries=2:recipes=pwws+textfooler:every=2:insist=0", 0.01]
     share = {name: 100 * one["worst"]["hits"] / one["worst"]["total"] for name, one in mr.items()}
-    text = (docs / "appendix/hardening.md").read_text()
+    text = (docs / "appendix/defences.md").read_text()
     told = f"{share['reject:tries=2:recipes=pwws+textfooler:every=2:insist=0', 0.01]:.1f}% stay right under both"
     assert told in text
     assert f"where {share['plain', 0.0]:.1f}% do without hardening" in text
@@ -62,7 +62,7 @@ def test_the_page_says_what_its_record_holds():
 
 def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
     docs = Path(__file__).parents[2] / "docs"
-    text = " ".join((docs / "appendix/hardening.md").read_text().split())
+    text = " ".join((docs / "appendix/defences.md").read_text().split())
 
     def find(board: str, begin: str) -> tuple[str, str]:
         rows = json.loads((docs / "measured/defences" / board / "defences.json").read_text())["rows"]
@@ -107,7 +107,7 @@ def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
 
 def test_what_the_page_says_does_not_hold_is_the_best_of_the_leaderboard():
     docs = Path(__file__).parents[2] / "docs"
-    text = " ".join((docs / "appendix/hardening.md").read_text().split())
+    text = " ".join((docs / "appendix/defences.md").read_text().split())
     best: dict[tuple[str, str], float] = {}
     for file in (docs / "measured/defences").glob("*/defences.json"):
         told = json.loads(file.read_text())

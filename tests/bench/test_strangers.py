@@ -9,7 +9,7 @@ import pytest
 from malaprop_bench import page, remembered, strangers
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "appendix/stateful.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "appendix/defences.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("tiny_assets")
@@ -21,7 +21,8 @@ def test_texts_that_are_alike_are_rejected_and_counted():
 
 
 def test_the_tables_of_the_page_are_those_of_the_records():
-    assert page.filled(PAGE, DOCS / "appendix") == (PAGE, 2)
+    assert page.filled(PAGE, DOCS / "appendix")[0] == PAGE
+    assert PAGE.count("strangers.json ") + PAGE.count("remembered.json ") >= 2
 
 
 def test_what_the_page_says_of_people_who_attack_nothing():
@@ -46,7 +47,7 @@ def test_what_the_page_says_of_attacks():
     assert f"what he is sure of still breaks {sure[0]} and {sure[1]}" in text
     left = [f"{100 * found['left'] / texts:.1f}%" for found in (guarded, hard, none)]
     assert f"{left[0]} are right under all of these, {left[1]} without the memory and {left[2]} without any" in text
-    guide = " ".join((DOCS / "stateful.md").read_text(encoding="utf-8").split())
+    guide = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
     assert f"{left[0]} are classified correctly under all attacks, {left[1]} without the memory and {left[2]}" in guide
     assert f"break {plain[1]} and {plain[0]} of {guarded['clean']} texts. With a surrogate they break" in guide
     assert f"they break {sure[1]} and {sure[0]}." in guide

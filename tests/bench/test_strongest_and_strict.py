@@ -107,7 +107,7 @@ def test_over_all_recipes_strict_pairs_are_entailed_more_and_contradicted_less_o
     assert (paper["contradicted"], strict["contradicted"]) == (89, 59)
     assert strict["broken"] < paper["broken"]
     assert [round(some["edits"] / 3, 1) for some in (paper, strict)] == [1.5, 2.2]
-    page = (MEASURED.parent / "quality.md").read_text(encoding="utf-8")
+    page = (MEASURED.parent / "attacks.md").read_text(encoding="utf-8")
     assert (
         "76 of 182 pairs entailed both ways where the papers' have 60, and 59 contradicted where they have 89" in page
     )

@@ -1,4 +1,4 @@
-"""The tables of docs/appendix/transfer.md come from the kept records, and so do the figures that other pages quote."""
+"""The tables of docs/appendix/attacks.md come from the kept records, and so do the figures that other pages quote."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ KEPT = DOCS / "measured/claims/full"
 DATA = ("mr-full", "ag_news")
 
 
-@pytest.mark.parametrize(("name", "tables"), [("appendix/transfer.md", 12), ("appendix/rules.md", 4)])
-def test_the_tables_are_those_of_the_records(name, tables):
-    text = (DOCS / name).read_text(encoding="utf-8")
-    assert page.filled(text, DOCS / "appendix") == (text, tables)
+def test_the_tables_are_those_of_the_records():
+    text = (DOCS / "appendix/attacks.md").read_text(encoding="utf-8")
+    made, tables = page.filled(text, DOCS / "appendix")
+    assert made == text
+    assert tables >= 16
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -33,7 +34,7 @@ def test_rates_are_counted_again_from_the_matrix(data):
 
 
 def test_the_page_of_figures_quotes_them():
-    text = (DOCS / "figures.md").read_text(encoding="utf-8")
+    text = (DOCS / "appendix/attacks.md").read_text(encoding="utf-8")
     told = []
     for data in DATA:
         (matrix,), (chosen,) = (page.read(KEPT / "transfer" / data / f"{n}.json.gz") for n in ("transfer", "ensembles"))
@@ -47,7 +48,7 @@ def test_the_page_of_figures_quotes_them():
     assert f"63 models on MR: {between}; on AG News {news[0]}, {news[1]} and {news[2]} to {news[3]}" in text
     (rules,) = page.read(KEPT / "rules/mr-full/measured/measured.json.gz")
     counts, models = rules["wholes"][0], rules["wholes"][-1]
-    attacks = (DOCS / "appendix/figures.md").read_text(encoding="utf-8")
+    attacks = (DOCS / "appendix/attacks.md").read_text(encoding="utf-8")
     assert f"{100 * models['mean']:.1f}% ({100 * models['low']:.1f}-{100 * models['high']:.1f}), mean of 63" in attacks
     words = f"with {100 * models['words']:.0f}% of the words; from counts alone {100 * counts['mean']:.1f}%"
     assert f"{100 * models['mean']:.1f}% over 63 models on MR, {words}" in text
@@ -75,6 +76,6 @@ def test_the_short_pages_have_the_same_figures():
 
 def test_seconds_are_those_that_were_kept():
     timed = json.loads((DOCS / "measured/claims-full-universal.json").read_text(encoding="utf-8"))["steps"]
-    text = (DOCS / "appendix/transfer.md").read_text(encoding="utf-8")
+    text = (DOCS / "appendix/attacks.md").read_text(encoding="utf-8")
     assert f"the study took {timed['transfer/ag_news']:.0f} s in 9 processes" in text
     assert f"It took {timed['genetic/ag_news']:.0f} s in 7 processes" in text

@@ -89,7 +89,7 @@ def test_texts_that_a_model_rejects_are_counted():
 
 
 def test_what_the_page_says_of_its_record():
-    text = (DOCS / "appendix/hardening.md").read_text(encoding="utf-8")
+    text = (DOCS / "appendix/defences.md").read_text(encoding="utf-8")
     assert page.filled(text, DOCS / "appendix")[0] == text
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
     for row in (UnseenRow(**row) for row in held["rows"] if "without labels" not in row["hardened"]):
@@ -108,7 +108,7 @@ def test_what_the_page_says_of_its_record():
 
 
 def test_what_the_page_says_of_models_that_reject():
-    text = " ".join((DOCS / "appendix/hardening.md").read_text(encoding="utf-8").split())
+    text = " ".join((DOCS / "appendix/defences.md").read_text(encoding="utf-8").split())
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))["rows"]
     rows = [UnseenRow(**row) for row in held if row.get("rejected")]
     bare, mended, home, home_mended = sorted(rows, key=lambda row: row.gain.value)

@@ -162,7 +162,7 @@ class CloseSynonyms:
     """The `count` words of the table of synonyms that are nearest in meaning, of a score of at least `floor`.
 
     Those alone that can have a part of speech and an inflection that the word can have: *films* gets *movies*. Antonyms
-    and words of opposite valence are not in the table; see docs/appendix/assets.md.
+    and words of opposite valence are not in the table; see docs/assets.md.
     """
 
     count: int = 50

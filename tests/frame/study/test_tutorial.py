@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PAGE, PARTS = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("write-a-study.md", "study-parts.md"))
+PAGE = (ROOT / "docs" / "write-a-study.md").read_text(encoding="utf-8")
 MODEL = """
 def predict(texts):
     good = [min(1.0, 0.2 + 0.5 * sum(word in ("good", "great") for word in text.split())) for text in texts]
@@ -78,7 +78,7 @@ def _run(place: Path, words: list[str]) -> str:
 
 
 def test_every_name_of_the_page_is_there():
-    """The tables of docs/study-parts.md name members, outputs and options that exist."""
+    """The tables of the page name members, outputs and options that exist."""
     from dataclasses import fields
     from inspect import signature
 
@@ -87,7 +87,7 @@ def test_every_name_of_the_page_is_there():
     from malaprop.frame.tasks.task import Task
 
     tables = dict(
-        re.findall(r"^## (Tasks|The settings are the options)\n(.*?)(?=^## )", PARTS, re.MULTILINE | re.DOTALL)
+        re.findall(r"^### (Tasks|The settings are the options)\n(.*?)(?=^### |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     )
     members = set(re.findall(r"^\| `(\w+)` \|", tables["Tasks"], re.MULTILINE))
     assert members == {one.name for one in fields(Task)}

@@ -514,7 +514,7 @@ UNIVERSAL = Paper(
         ClaimStep(
             name="zoo",
             does={"small": (commands.show_zoo(),), "full": (commands.show_zoo(),)},
-            about={"small": "the names alone; accuracies are in docs/zoo.md", "full": "the names alone"},
+            about={"small": "the names alone; accuracies are in docs/victims-reference.md", "full": "the names alone"},
         ),
         *(step for data in _DATA for step in _list_steps(data)),
         *list_varied(),
