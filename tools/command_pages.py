@@ -42,7 +42,7 @@ def command_pages() -> dict[str, str]:
 
 def _contents(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the page's summary, and a link to every command."""
-    yield "**In short:** Every option of every command, with its default. [Command line](../command-line.md) has examples."
+    yield "**In short:** All options of all commands. [Command line](../command-line.md) has examples."
     yield ""
     for group, members in groups.items():
         inner = [f"[{name.partition(' ')[2]}](#{_anchor(name)})" for name in members if name != group]
