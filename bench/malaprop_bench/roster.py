@@ -119,7 +119,8 @@ def _textattack() -> Iterator[PeerRecipe]:
         "hotflip",
         "HotFlipEbrahimi2017",
         "hotflip-word",
-        missing="it reads gradients of TextAttack's own LSTM alone; both on that one: [HotFlip](claims/hotflip.md#study)",
+        missing="it reads the gradients of TextAttack's own LSTM alone; both on that one: "
+        "[HotFlip](claims/hotflip.md#study)",
     )
     for language in ("French", "Spanish", "Chinese"):
         yield one(
