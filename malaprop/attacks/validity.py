@@ -1,8 +1,8 @@
 """How strictly an attack must keep the meaning of a text: the three settings of `--validity`.
 
 - `paper`: the attack as published; the judge of meaning only rates its successes.
-- `valid`: constraints on words (the guards) filter the replacements, and a text is a success only if the judge of
-  meaning accepts it.
+- `valid`: constraints on words (the guards) filter the replacements, at most a fifth of the words are misspelt, and a
+  text is a success only if the judge of meaning accepts it.
 - `strict`: as `valid`, and the judge must accept the pair in both directions with a probability of 0.85, the perplexity
   may at most double, and every new word must be known.
 
@@ -14,9 +14,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from malaprop.attacks.attack import Attack, Candidates, Constraint, WordRule
+from malaprop.attacks.candidates.chars import CharEdits
 from malaprop.attacks.candidates.combined import Agreeing, Filtered, Union
-from malaprop.attacks.candidates.lookup import CloseSynonyms, Listed, NearWords, Vocabulary, WordNetSynonyms
+from malaprop.attacks.candidates.lookup import (
+    CloseSynonyms,
+    Listed,
+    Misspellings,
+    NearWords,
+    Vocabulary,
+    WordNetSynonyms,
+)
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
+from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.constraints.guards import KeepFunctionWords, KeepQuantities, SameForm, SamePolarity
 from malaprop.attacks.constraints.language import KnownWords, PerplexityRatio
 from malaprop.attacks.constraints.meaning import InContext, KeepNames, NotOpposed, OtherLexeme, Related
@@ -32,6 +41,7 @@ VALIDITIES = ("paper", "valid", "strict")
 # 63 replacements allowed by these keep the meaning; of counter-fitted neighbours, 54 of 68.
 LEAST_WITH_SENSE, LEAST_WITHOUT_SENSE = 0.45, 0.55
 SURE = 0.85  # the least probability, in both directions, with which the judge accepts a text under `strict`
+READABLE = 0.2  # share of the words that may be misspelt: of half the words, readers lose the thread
 FLUENT = 2.0  # the largest perplexity under `strict`, as a multiple of the original's
 
 
@@ -77,13 +87,23 @@ def set_validity(attack: Attack, validity: str, *, judge: Judge | None = None, r
 
 def _guard(attack: Attack, *rules: Constraint) -> Attack:
     """Return the attack, its fallback and its stages with their candidates filtered, and with further constraints."""
+    spelt = (MaxShare(share=READABLE),) if _misspell(attack.candidates) else ()
     return replace(
         attack,
         candidates=guard(attack.candidates),
-        constraints=(*attack.constraints, *rules),
+        constraints=(*attack.constraints, *spelt, *rules),
         fallback=attack.fallback and replace(attack.fallback, candidates=guard(attack.fallback.candidates)),
         stages=tuple(_guard(stage, *rules) for stage in attack.stages),
     )
+
+
+def _misspell(candidates: Candidates) -> bool:
+    """Whether the candidates misspell words; look-alike and invisible characters leave a text as readable as it was."""
+    if isinstance(candidates, Union):
+        return any(map(_misspell, candidates.of))
+    if isinstance(candidates, (Filtered, Likely)):
+        return _misspell(candidates.of)
+    return isinstance(candidates, (CharEdits, Misspellings))
 
 
 def guard(candidates: Candidates) -> Candidates:

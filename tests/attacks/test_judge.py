@@ -7,10 +7,11 @@ import toy
 from toy import attack_all, examples, listed, only, toy_services
 
 from malaprop.attacks.attack import REFUSED, Fallback, try_in_turn
-from malaprop.attacks.constraints.edits import MaxWords
+from malaprop.attacks.constraints.edits import MaxShare, MaxWords
 from malaprop.attacks.constraints.language import KnownWords, PerplexityRatio
 from malaprop.attacks.goals.goal import Kept
 from malaprop.attacks.judge import Judge, is_legible
+from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import Greedy
@@ -144,6 +145,18 @@ def test_strict_constraints_are_in_every_stage():
     added = (KnownWords(), PerplexityRatio(most=2.0))
     assert [stage.constraints for stage in made.stages] == [added, (MaxWords(count=1), *added)]
     assert made.constraints == added
+
+
+@pytest.mark.parametrize(
+    ("name", "bounded"),
+    [("deepwordbug", True), ("typos", True), ("textbugger", True), ("homoglyph", False), ("pwws", False)],
+)
+def test_valid_attacks_misspell_a_fifth_of_the_words_at_most(name, bounded):
+    bound, paper = MaxShare(share=0.2), RECIPES[name]()
+    assert bound not in set_validity(paper, "paper").constraints
+    assert (bound in set_validity(paper, "valid").constraints) is bounded
+    (stage,) = set_validity(try_in_turn("one", [paper]), "valid").stages
+    assert (bound in stage.constraints) is bounded
 
 
 def test_known_words(monkeypatch):

@@ -34,11 +34,13 @@ SUITE = (
     "quality", "validity", "judge", "judge_reference",
 )  # fmt: skip
 PROMPT_OPTIONS = ("prompt", "shots", "label_words")  # may differ from the baseline: a check may test a new prompt
+LEVELS = ("word swaps", "misspellings", "look-alikes")  # as frame/report/levels.py names them
 BARS = {  # the names of --min, and the row that each applies to; "" is each single attack
     "accuracy": "no attack",
     "clean-accuracy": "no attack",
     "accuracy-under-attack": "",
     "accuracy-under-every-attack": "every attack",
+    **{f"accuracy-under-{level.replace(' ', '-')}": level for level in LEVELS},
 }
 _AS_BASELINE = " As the baseline has it, if not given."
 
@@ -85,8 +87,9 @@ class Check:
     alpha: float = opt(0.01, "Significance level. The chance of a false alarm that you accept.", min=0, free=True)
     bars: Mapping[str, Any] = opt(
         {},
-            "A minimum, such as accuracy=0.7. Of accuracy, accuracy-under-attack or accuracy-under-every-attack; may "
-            "be repeated.",
+            "A minimum, such as accuracy=0.7. Of accuracy, accuracy-under-attack (each attack), "
+            "accuracy-under-every-attack (the worst of all), accuracy-under-word-swaps, accuracy-under-misspellings or "
+            "accuracy-under-look-alikes; may be repeated.",
         name="min", free=True,
     )  # fmt: skip
     n: int | None = opt(None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0})
@@ -175,6 +178,9 @@ class Check:
                     f"{len(self.inner.victim)}; give as many, or the folder of one of them"
                 )
             self._compare_texts(self.before.digests)
+        for name in self.limits:
+            if BARS[name] in LEVELS and BARS[name] not in self.levels:
+                raise SettingError(f"--min {name}: no attack of the suite makes {BARS[name]}; add one, or leave it out")
         self.inner.check()
 
     def _compare_texts(self, known: Mapping[str, str]) -> None:
@@ -194,13 +200,15 @@ class Check:
 
     def gather(self, root: Path) -> CheckRecord:
         from malaprop.features.audit.check_record import CheckRecord, smallest_drop
-        from malaprop.frame.records.paired_texts import EVERY, compare
+        from malaprop.frame.records.paired_texts import EVERY, compare, compare_groups
 
         digests, now = read_runs(root, self._folders(root))
         before = () if self.before is None else _rename(self.before.runs, now)
         rows = compare(before, now, max_drop=self.max_drop, alpha=self.alpha)
         rows = tuple(_fill(row, root, self._folders(root)) for row in rows)
-        bars = tuple(bar for row in rows for bar in self._bars(row, any(one.attack == EVERY for one in rows)))
+        levels = compare_groups(before, now, self.levels)
+        together = any(one.attack == EVERY for one in rows)
+        bars = tuple(bar for row in (*rows, *levels) for bar in self._bars(row, together))
         notes = []
         if tested := [row for row in rows if row.before is not None]:
             least = smallest_drop(len(digests), len(tested), max_drop=self.max_drop, alpha=self.alpha)
@@ -225,10 +233,21 @@ class Check:
         return CheckRecord(
             passed=complete and not any(row.worse for row in rows) and all(bar.passed for bar in bars),
             complete=complete, max_drop=self.max_drop,
-            alpha=self.alpha, baseline=str(self.baseline or ""), rows=rows, bars=bars, notes=tuple(notes),
+            alpha=self.alpha, baseline=str(self.baseline or ""), rows=rows, levels=levels, bars=bars,
+            notes=tuple(notes),
             settings={name: show(value) for name, value in kept.items() if value is not None}, digests=digests,
             runs=now,
         )  # fmt: skip
+
+    @cached_property
+    def levels(self) -> dict[str, list[str]]:
+        """Return the attacks of the suite by what they change: words, spelling, or characters that nobody sees."""
+        from malaprop.core.settings import plain
+        from malaprop.frame.report.levels import find_level
+
+        found = {attack.name: find_level(plain(attack)) for attack in self.inner.suite.values()}
+        levels = {level: [name for name, of in found.items() if of == level] for level in LEVELS}
+        return {name: attacks for name, attacks in levels.items() if attacks}
 
     def _folders(self, root: Path) -> dict[Path, tuple[str, str]]:
         """Return the run folders with the names of their victim and attack."""
@@ -247,7 +266,7 @@ class Check:
             wanted = BARS[name] or row.attack
             if name == "accuracy-under-every-attack" and not together:
                 wanted = row.attack if row.attack != CLEAN else ""
-            if row.attack == wanted and not (not BARS[name] and row.attack in (CLEAN, EVERY)):
+            if row.attack == wanted and not (not BARS[name] and row.attack in (CLEAN, EVERY, *self.levels)):
                 yield BarResult(name=name, bound=bound, row=f"{row.victim}, {row.attack}", found=row.now)
 
     def view(self, record: CheckRecord) -> View:
@@ -265,6 +284,11 @@ class Check:
             rows=rows,
             summary={
                 "passed": record.passed, "baseline": record.baseline, "max_drop": record.max_drop, "rows": rows,
+                "levels": [
+                    {"victim": row.victim, "level": row.attack, "before": row.before and row.before.to_dict(),
+                     "now": row.now.to_dict()}
+                    for row in record.levels
+                ],
                 "failures": record.failures(),
                 "newly_broken": {
                     f"{row.victim}, {row.attack}": [one.id for one in row.broken] for row in record.rows if row.worse

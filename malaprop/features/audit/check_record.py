@@ -53,6 +53,7 @@ class CheckRecord(Record):
     alpha: float
     baseline: str
     rows: tuple[CheckRow, ...]
+    levels: tuple[CheckRow, ...] = ()  # the texts that hold under all word swaps, misspellings, look-alikes; not tested
     bars: tuple[BarResult, ...] = ()
     complete: bool = True  # no: a spending limit ended the run before every text was attacked, and nothing passes
     notes: tuple[str, ...] = ()
@@ -87,6 +88,15 @@ def smallest_drop(texts: int, rows: int, *, max_drop: float, alpha: float) -> fl
     while lost <= texts and (sign_test(lost, 0) >= alpha / max(1, rows) or lost / texts <= max_drop):
         lost += 1
     return lost / texts if texts else 1.0
+
+
+def level_lines(record: CheckRecord) -> list[str]:
+    """Return a line for each victim with its accuracy under each kind of attack, and before in brackets."""
+    found: dict[str, list[str]] = {}
+    for row in record.levels:
+        before = "" if row.before is None else f" (before {100 * row.before.value:.1f}%)"
+        found.setdefault(row.victim, []).append(f"{row.attack} {row.now}{before}")
+    return [f"{victim} is right under {'; '.join(said)}" for victim, said in found.items()]
 
 
 NAMES = ("Victim", "Attack", "Baseline", "Now", "Newly break", "Newly hold", "p", "")
@@ -136,7 +146,7 @@ def terminal(record: CheckRecord) -> str:
     victims = {row.victim for row in record.rows}
     skip = 1 if len(victims) == 1 else 0  # its name in every row would make lines too long for nothing
     rows = [row[skip:] for row in rows_of(record)]
-    lines = [*(victims if skip else ()), lines_of("", NAMES[skip:], rows, boxed=False)]
+    lines = [*level_lines(record), *(victims if skip else ()), lines_of("", NAMES[skip:], rows, boxed=False)]
     lines += [f"{bar.row}: {bar.name} {show_rate(bar.found)}, bar {bar.bound:g}" for bar in record.bars]
     for row in record.rows:
         if row.worse and row.broken:
@@ -159,6 +169,7 @@ def body(records: Sequence[CheckRecord]) -> Markup:
             for bar in one.bars
         ]
         inner = join(
+            bullets("Accuracy by kind of attack", level_lines(one)),
             table("Rows", NAMES, rows_of(one)),
             table("Bars", ("Row", "Figure", "Found", "Bar", ""), bars),
             *broken,
@@ -203,6 +214,8 @@ def markdown(record: CheckRecord) -> str:
     lines = [
         f"### malaprop check: {headline(record)}",
         "",
+        *(f"- {plain_markdown(line)}" for line in level_lines(record)),
+        *([""] if record.levels else []),
         row_of_markdown(NAMES),
         row_of_markdown(["---"] * len(NAMES)),
     ]
@@ -223,10 +236,18 @@ def annotate(record: CheckRecord) -> list[tuple[str, str, str]]:
 
 
 def badge(record: CheckRecord) -> str:
-    """Return an SVG badge with the accuracy under attack of the weakest row, green where the check passed."""
+    """Return an SVG badge: the lowest accuracy under each kind of attack, green where the check passed.
+
+    If no kind is known it has the lowest accuracy of any row under attack.
+    """
     under = [row.now for row in record.rows if row.attack != "no attack" and row.now.shown]
-    worst = min(under, key=lambda rate: rate.value, default=None)
-    said = ("n/a" if worst is None else f"{100 * worst.value:.0f}%") + (" passed" if record.passed else " failed")
+    least: dict[str, float] = {}
+    for row in record.levels:
+        if row.now.shown:
+            least[row.attack] = min(least.get(row.attack, 1.0), row.now.value)
+    worst = ", ".join(f"{name} {100 * value:.0f}%" for name, value in least.items())
+    worst = worst or (f"{100 * min(rate.value for rate in under):.0f}%" if under else "n/a")
+    said = f"{worst} {'passed' if record.passed else 'failed'}"
     name, color = "robustness", _GREEN if record.passed else _RED
     left, right = 6 * len(name) + 22, 7 * len(said) + 14
     total = left + right

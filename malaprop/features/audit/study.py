@@ -25,6 +25,7 @@ from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
+    from malaprop.frame.report.levels import RobustLevels
     from malaprop.frame.study.study import Result
     from malaprop.frame.tasks.task import Task
 
@@ -40,6 +41,16 @@ class AuditFigures:
     runs: tuple[RunFigures, ...]
     failed: tuple[str, ...] = ()
 
+    @property
+    def levels(self) -> list[RobustLevels]:
+        """Return each victim's accuracy under word swaps, misspellings and look-alikes, and under all attacks."""
+        from malaprop.frame.records.run import Run
+        from malaprop.frame.records.store import outcomes_of
+        from malaprop.frame.report.levels import measure_levels
+        from malaprop.frame.report.run_entries import entries
+
+        return measure_levels(entries([(Run.read(run.folder), outcomes_of(run.folder)) for run in self.runs]))
+
     def write(self, folder: Path) -> None:
         """Write the figures as summary.json, for programs."""
         whole = {"out": str(folder), "report": str(folder / "report.html"), **self.to_dict()}
@@ -53,6 +64,7 @@ class AuditFigures:
         return {
             "data": first.data, "split": first.split, "n": first.n, "seconds": round(seconds, 1),
             **({"stopped": min(stopped, key=_count_done).summary.stopped} if stopped else {}),
+            "levels": [one.to_dict() for one in self.levels],
             "runs": [run.to_dict() for run in self.runs],
         }  # fmt: skip
 

@@ -114,6 +114,23 @@ def compare(
     return tuple(_hide_few(row, [run for run in now if run.victim == row.victim]) for row in judged)
 
 
+def compare_groups(
+    before: Iterable[MarkedRun], now: Sequence[MarkedRun], groups: Mapping[str, Collection[str]]
+) -> tuple[CheckRow, ...]:
+    """Return a row for each victim and group of attacks: the texts that hold under all of them. None is tested."""
+    old, new = _facts(before), _facts(now)
+    rows = []
+    for victim in dict.fromkeys(run.victim for run in now):
+        for name, attacks in groups.items():
+            runs = [run for run in now if run.victim == victim and run.attack in attacks]
+            known = all((victim, run.attack) in old for run in runs)
+            first = _under_all([old[victim, run.attack] for run in runs]) if known else None
+            if runs:
+                row = _row((victim, name), first, _under_all([new[victim, run.attack] for run in runs]))
+                rows.append(_hide_few(row, [replace(run, attack=name) for run in runs]))
+    return tuple(rows)
+
+
 def _hide_few(row: CheckRow, runs: Sequence[MarkedRun]) -> CheckRow:
     """Return the row, without its rate if a limit ended one of its runs before LEAST attacks ended."""
     meant = [run for run in runs if row.attack in (run.attack, EVERY)]

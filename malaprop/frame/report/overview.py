@@ -8,10 +8,11 @@ from malaprop.frame.records import Outcome, Rate
 from malaprop.frame.records.run import is_classification
 from malaprop.frame.report.diff import Piece, mark_changes, show_unseen
 from malaprop.frame.report.figures import Bar, interval_bars
+from malaprop.frame.report.levels import LEVELS, RobustLevels, measure_levels, under_all
 from malaprop.frame.report.markup import Child, Markup, join, tag
-from malaprop.frame.report.run_entries import RunEntry, by_victim, strongest
-from malaprop.frame.report.runs import headline
-from malaprop.frame.report.tables import DASH, bullets, panel, panels
+from malaprop.frame.report.run_entries import RunEntry, by_victim
+from malaprop.frame.report.runs import headline, rate_cell
+from malaprop.frame.report.tables import DASH, bullets, grid, panel, panels
 
 EXAMPLES = 3
 _APART = 2  # victims with a chart of their own; more victims share one
@@ -21,50 +22,64 @@ _FEW = 200  # texts below which intervals are wide
 
 
 def verdict(found: Sequence[RunEntry]) -> Markup | None:
-    """Return one sentence with the accuracy under attack; None if no run shows such a rate."""
-    groups = {name: group for name, group in by_victim(_labelled(found)).items() if under_all(group).shown}
-    if not groups:
+    """Return one sentence with the accuracy under attack, by level where known; None if no run shows such a rate."""
+    victims = [one for one in measure_levels(found) if one.every.shown]
+    if not victims:
         return None
-    judged = all(entry.summary.validity for group in groups.values() for entry in group)
-    attacks = len({entry.attack for group in groups.values() for entry in group})
+    judged = all(entry.summary.validity for entry in _labelled(found))
+    attacks = len({entry.attack for entry in _labelled(found)})
     several = "attack" if attacks == 1 else f"{attacks} attacks"
     under = f"under {'one ' if attacks == 1 else ''}{several}"
     under += f" that keep{'s' if attacks == 1 else ''} the meaning" if judged else ""
-    ordered = sorted(groups, key=lambda name: under_all(groups[name]).value)
-    least, most = ordered[0], ordered[-1]
-    if len(groups) == 1:
-        clean = f"clean accuracy {_percent(_clean(groups[most]))}"
-        return join(tag("strong", most), f" keeps {_percent(under_all(groups[most]))} of texts {under}; {clean}.")
-    if under_all(groups[least]).value == under_all(groups[most]).value:
-        return join(f"Each of {len(groups)} victims keeps {_percent(under_all(groups[most]))} of texts {under}.")
+    if len(victims) == 1:
+        return _verdict_on_one(victims[0], under)
+    first = next((level.name for level in LEVELS if attacks > 1 and all(level.name in v.levels for v in victims)), "")
+    rates = {one.victim: one.levels[first] if first else one.every for one in victims}
+    shown = f"under {first}" if first else under
+    least, most = (end(victims, key=lambda one: rates[one.victim].value) for end in (min, max))
+    all_of_them = join(f" Under all {attacks} attacks it is {_span([one.every for one in victims])}." if first else "")
+    if rates[least.victim].value == rates[most.victim].value:
+        kept = _percent(rates[most.victim])
+        return join(f"Each of {len(victims)} victims keeps {kept} of texts {shown}.", all_of_them)
     ends = [
-        (tag("strong", name), f"{_percent(under_all(groups[name]))}, clean {_percent(_clean(groups[name]))}")
-        for name in (most, least)
+        (tag("strong", one.victim), f"{_percent(rates[one.victim])}, clean {_percent(one.clean)}")
+        for one in (most, least)
     ]
     (best, kept), (worst, left) = ends
-    return join(f"Of {len(groups)} victims, ", best, f" keeps the most texts {under} ({kept}), and ", worst,
-                f" the fewest ({left}).")  # fmt: skip
+    return join(f"Of {len(victims)} victims, ", best, f" keeps the most texts {shown} ({kept}), and ", worst,
+                f" the fewest ({left}).", all_of_them)  # fmt: skip
 
 
-def under_all(group: Sequence[RunEntry]) -> Rate:
-    """Return how many texts a victim gets right under every attack; if a run is unfinished, under the strongest."""
-    top = strongest(group)
-    if len(group) == 1 or any(entry.missing or entry.summary.stopped for entry in group):
-        return group[0].summary.robust if top is None else top.summary.robust
-    runs = [{one.id: one for one in entry.outcomes if one.status != "error"} for entry in group]
-    common = set.intersection(*(set(run) for run in runs))
-    return Rate(sum(all(_holds(run[id]) for run in runs) for id in common), len(common))
+def _verdict_on_one(one: RobustLevels, under: str) -> Markup:
+    clean = f"clean accuracy {_percent(one.clean)}"
+    if one.attacks == 1 or not one.levels:
+        return join(tag("strong", one.victim), f" keeps {_percent(one.every)} of texts {under}; {clean}.")
+    *rest, last = [
+        f"{_percent(rate)}{'' if place else ' of texts'} under {name}"
+        for place, (name, rate) in enumerate(one.levels.items())
+    ]
+    levels = f"{', '.join(rest)} and {last}" if rest else last
+    return join(tag("strong", one.victim), f" keeps {levels}; {_percent(one.every)} {under} together; {clean}.")
+
+
+def _span(rates: Sequence[Rate]) -> str:
+    """Return the lowest and the highest rate as text."""
+    low, high = (_percent(end(rates, key=lambda rate: rate.value)) for end in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 def overview(found: Sequence[RunEntry], figures: Iterable[Markup] = ()) -> Markup:
     """Return the card; `figures` of records, such as a robustness profile, take the place of the bars."""
     labelled = _labelled(found)
-    drawn = list(figures) or list(_charts(labelled))
+    levels = [one for one in measure_levels(labelled) if one.levels and one.attacks > 1]
+    drawn = list(figures) or list(_charts(labelled, levels))
     lead = headline(labelled) if labelled else None
     body = (
         tag("h2", "In short", id="overview"),
         tag("p", lead, class_="lead") if lead else None,
+        _table_levels(levels) if levels and (figures or len(levels) > _APART) else None,
         panels(*drawn) if drawn else None,
+        _advise(levels),
         _examples(found),
         bullets("What to do next", _steps(found)),
     )
@@ -91,10 +106,6 @@ def _labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
     return [entry for entry in found if is_classification(entry.run)]
 
 
-def _holds(one: Outcome) -> bool:
-    return one.status != "skipped" and not one.broken
-
-
 def _clean(group: Sequence[RunEntry]) -> Rate:
     return max((entry.summary.clean for entry in group), key=lambda rate: rate.total)
 
@@ -103,19 +114,46 @@ def _percent(rate: Rate) -> str:
     return f"{100 * rate.value:.1f}%"
 
 
-def _charts(found: Sequence[RunEntry]) -> Iterator[Markup]:
-    """Yield bars of accuracy: by attack for each victim, or by victim under all attacks if there are many."""
-    groups = by_victim(found)
-    if len(groups) > _APART:
+def _charts(found: Sequence[RunEntry], levels: Sequence[RobustLevels]) -> Iterator[Markup]:
+    """Yield bars of accuracy for each victim, by level or by attack; many victims without levels share one chart."""
+    groups, known = by_victim(found), {one.victim: one for one in levels}
+    if len(groups) > _APART and not levels:
         ordered = sorted(((under_all(group), name) for name, group in groups.items()), key=lambda pair: _least(pair[0]))
         bars = [Bar(name, rate, place % _BARS) for place, (rate, name) in enumerate(ordered[:_BARS])]
         yield _chart("Accuracy under all attacks", bars)
-        return
-    for name, group in groups.items():
+    for name, group in groups.items() if len(groups) <= _APART else ():
         rated = sorted(group, key=lambda entry: _least(entry.summary.robust))
         bars = [Bar(entry.attack, entry.summary.robust, entry.color) for entry in rated[:_BARS]]
+        if name in known:
+            rates = {**known[name].levels, "all attacks": known[name].every}
+            bars = [Bar(level, rate, place) for place, (level, rate) in enumerate(rates.items())]
         title = f"Accuracy of {name}" if len(groups) > 1 else "Accuracy without and under attack"
         yield _chart(title, [Bar("No attack", _clean(group), None), *bars])
+
+
+def _table_levels(levels: Sequence[RobustLevels]) -> Markup:
+    """Return a table of victims by level, those first that keep most under the first level; at most _BARS of them."""
+    names = [level.name for level in LEVELS if any(level.name in one.levels for one in levels)]
+    ordered = sorted(levels, key=lambda one: -_least(one.levels.get(names[0], one.every)))
+    rows = [
+        (one.victim, *(rate_cell(one.levels.get(name, Rate(0, 0))) for name in names), rate_cell(one.every))
+        for one in ordered[:_BARS]
+    ]
+    heads = ("Victim", *(f"Under {name}" for name in names), "Under all attacks")
+    return grid("Accuracy by kind of attack", heads, rows, "matrix")
+
+
+def _advise(levels: Sequence[RobustLevels]) -> Markup:
+    """Return for each level that was attacked what its attacks change, and what helps against them."""
+    present = [level for level in LEVELS if any(level.name in one.levels for one in levels)]
+    return bullets(
+        "What each kind of attack changes, and what helps",
+        (
+            join(tag("strong", level.name[:1].upper() + level.name[1:]), f" ({level.about}): {level.todo}, as ",
+                 tag("code", level.command), " does.")
+            for level in present
+        ),
+    )  # fmt: skip
 
 
 def _least(rate: Rate) -> float:

@@ -123,7 +123,8 @@ def header(found: Sequence[RunEntry]) -> Markup:
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts")
 
 
-def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
+def rate_cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
+    """Return a rate as a cell of a table, with count and interval; the stronger the shade, the lower the rate."""
     if not rate.total:
         return tag("td", "n/a", class_="empty")
     if not rate.shown:
@@ -160,12 +161,12 @@ def _matrix(found: Sequence[RunEntry]) -> Markup:
     for victim, group in by_victim(found).items():
         runs = {e.attack: e for e in group}
         clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
-        cells: list[Child] = [victim, _cell(clean, shade=False)]
+        cells: list[Child] = [victim, rate_cell(clean, shade=False)]
         for name in attacks:
             entry = runs.get(name)
             note = f"{entry.missing:,} not done" if entry and entry.missing else ""
             cells.append(
-                _cell(entry.summary.robust, _raw(entry, note)) if entry else tag("td", "not run", class_="empty")
+                rate_cell(entry.summary.robust, _raw(entry, note)) if entry else tag("td", "not run", class_="empty")
             )
         rows.append(cells)
     return grid("Accuracy by victim and attack", ("Victim", "No attack", *attacks), rows, "matrix")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from malaprop.frame.records import Outcome, Rate, Run
 from malaprop.frame.records.run import is_classification
+from malaprop.frame.report.levels import measure_levels
 from malaprop.frame.report.run_entries import (
     RunEntry,
     by_victim,
@@ -77,9 +78,8 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     cheap = cheapest(group)
     none = "no attack breaks more than half" if strongest(group) is not None else "no rate to show"
     note = none if cheap is None else f"cheapest attack: {cheap.attack}"
-    title = escape(
-        "\n".join(filter(None, (f"{victim}, clean accuracy {clean}", describe_draws(group), describe_stop(group))))
-    )
+    lines = (f"{victim}, clean accuracy {clean}", _levels(group), describe_draws(group), describe_stop(group))
+    title = escape("\n".join(filter(None, lines)))
     judged = describe_validity(group)
     counts = "success: of texts it got right, with the meaning kept" if judged else "success: of texts it got right"
     about = f"{f'{judged}; ' if judged else ''}{note}; {counts}; queries: median"
@@ -94,6 +94,12 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     for entry in group:
         table.add_row(*map(Text, _row(entry, extra, apart, wrong)))
     return table
+
+
+def _levels(group: Sequence[RunEntry]) -> str:
+    """Return the accuracy under each kind of attack as a line of text; empty for one attack alone."""
+    known = [one for one in measure_levels(group) if one.attacks > 1 and one.every.shown]
+    return "\n".join(f"right under {one.sentence}" for one in known)
 
 
 def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Console | None = None) -> None:

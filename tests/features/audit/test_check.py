@@ -15,8 +15,9 @@ import pytest
 import malaprop as mp
 from malaprop.cli.main import main
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.features.audit.check_record import smallest_drop
-from malaprop.frame.records.paired_texts import MarkedRun, compare, sign_test
+from malaprop.features.audit.check_record import badge, smallest_drop, terminal
+from malaprop.frame.records.paired_texts import MarkedRun, compare, compare_groups, sign_test
+from malaprop.frame.records.summary import Rate
 
 ROOT = Path(__file__).parents[3]
 MODELS = '''
@@ -201,6 +202,30 @@ def test_bars_and_suites_in_python(place):
     assert not found.record.passed
     assert {bar.name for bar in found.record.bars if bar.passed} == {"accuracy"}
     assert {row.attack for row in found.record.rows} == {"no attack", "keyboard", "deepwordbug", "every attack"}
+
+
+def test_the_kinds_of_attack_are_told_apart_and_have_bars(place):
+    attacks, paper = ("deepwordbug", "keyboard", "homoglyph"), {"validity": "paper", "device": "cpu", "n": 12}
+    found = mp.check(
+        "gatemodels:weakened", "texts.csv", attack=attacks, min={"accuracy-under-misspellings": 1.0}, **paper
+    ).record
+    by_attack, levels = {row.attack: row for row in found.rows}, {row.attack: row for row in found.levels}
+    assert list(levels) == ["misspellings", "look-alikes"]
+    assert levels["look-alikes"].now == by_attack["homoglyph"].now
+    assert levels["misspellings"].now.hits <= min(by_attack[name].now.hits for name in attacks[:2])
+    assert [(bar.row, bar.passed) for bar in found.bars] == [("gatemodels-weakened, misspellings", False)]
+    assert f"misspellings {100 * levels['misspellings'].now.value:.0f}%, look-alikes" in badge(found)
+    assert f"is right under misspellings {levels['misspellings'].now}; look-alikes" in terminal(found)
+    with pytest.raises(SettingError, match="no attack of the suite makes word swaps"):
+        mp.check("gatemodels:weakened", "texts.csv", attack=attacks, min={"accuracy-under-word-swaps": 0.1}, **paper)
+
+
+def test_rows_of_several_attacks_are_paired_with_those_of_the_baseline():
+    before, now = [marks([1, 1, 1, 0]), marks([1, 1, 0, 1], "b")], [marks([1, 0, 1, 1]), marks([1, 1, 1, 1], "b")]
+    row, single = compare_groups(before, now, {"both": ("a", "b"), "none": (), "one": ("b",)})
+    assert (row.before, row.now, row.lost, row.won, row.worse) == (Rate(2, 4), Rate(3, 4), 1, 2, False)
+    assert (single.attack, single.now) == ("one", Rate(4, 4))
+    assert compare_groups([], now, {"both": ("a", "b")})[0].before is None
 
 
 def test_the_plug_in_fails_a_test_with_the_figures(place):

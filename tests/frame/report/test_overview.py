@@ -12,7 +12,8 @@ from malaprop.assets.store import State
 from malaprop.core.judgement import CHANGED, KEPT, Verdict
 from malaprop.features.audit.check import LESS_ROBUST
 from malaprop.frame.records import STATUSES, Edit, Outcome, Run, Side
-from malaprop.frame.report.overview import choose_examples, overview, under_all, verdict
+from malaprop.frame.report.levels import under_all
+from malaprop.frame.report.overview import choose_examples, overview, verdict
 from malaprop.frame.report.page import render
 from malaprop.frame.report.run_entries import entries
 from malaprop.papers.claims.pages import MARKS

@@ -1,0 +1,123 @@
+"""Robust accuracy by what an attack changes: words, spelling, or characters whose change a reader does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from malaprop.frame.records import Outcome, Rate
+from malaprop.frame.records.run import is_classification
+from malaprop.frame.report.run_entries import RunEntry, by_victim, strongest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A kind of change; `kinds` are the classes of candidates that make it, `todo` says what helps against it."""
+
+    name: str
+    kinds: frozenset[str]
+    about: str
+    todo: str
+    command: str  # to type for it
+
+
+_PURIFIED = 'malaprop audit --victim "purify:spell(MODEL)" --data DATA'
+WORD_SWAPS = Level(
+    name="word swaps",
+    kinds=frozenset(
+        {"WordNetSynonyms", "CloseSynonyms", "NearWords", "Listed", "Thesaurus", "Vocabulary", "Inflections"}
+        | {"MaskedWords", "MergedWords", "RuleWords"}
+    ),
+    about="other words that say the same",
+    todo="train on such texts",
+    command="malaprop harden auto --model MODEL --data DATA",
+)
+MISSPELLINGS = Level(
+    name="misspellings", kinds=frozenset({"CharEdits", "Misspellings"}),
+    about="letters that readers see and read through",
+    todo="correct the spelling before the model reads",
+    command=_PURIFIED,
+)  # fmt: skip
+LOOK_ALIKES = Level(
+    name="look-alikes",
+    kinds=frozenset({"Homoglyphs", "VisualNeighbours", "InvisibleCharacters", "Reorderings", "Deletions"}),
+    about="look-alike or invisible characters, which readers do not see",
+    todo="normalise the characters before the model reads",
+    command=_PURIFIED,
+)
+LEVELS = (WORD_SWAPS, MISSPELLINGS, LOOK_ALIKES)
+
+
+def find_level(parts: Mapping[str, Any]) -> str:
+    """Return the name of the level of an attack, from its parts as run.toml holds them; empty for a mixture."""
+    found = {level.name for kind in _kinds(parts) for level in LEVELS if kind in level.kinds}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _kinds(parts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the classes of the candidates of an attack, its fallback and its stages; guards are left out."""
+    for one in (parts, parts.get("fallback") or {}, *parts.get("stages", ())):
+        if one is not parts and one.get("stages"):
+            yield from _kinds(one)
+        waiting = [one.get("candidates") or {}]
+        while waiting:
+            inner = waiting.pop()
+            yield str(inner.get("kind", ""))
+            of = inner.get("of", ())
+            waiting += [one for one in (of if isinstance(of, list) else [of]) if isinstance(one, Mapping)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobustLevels:
+    """A victim's accuracy without an attack, under the attacks of each level, and under all of its `attacks`."""
+
+    victim: str
+    attacks: int
+    clean: Rate
+    levels: Mapping[str, Rate]
+    every: Rate
+
+    @property
+    def sentence(self) -> str:
+        """The figures as text, with counts and intervals."""
+        return "; ".join([*(f"{name} {rate}" for name, rate in self.levels.items()), f"all attacks {self.every}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        levels = {name: rate.to_dict() for name, rate in self.levels.items()}
+        return {"victim": self.victim, "clean": self.clean.to_dict(), **levels, "all attacks": self.every.to_dict()}
+
+
+def measure_levels(found: Sequence[RunEntry]) -> list[RobustLevels]:
+    """Return the figures of each victim of the runs on classifiers, in the order of the runs."""
+    out = []
+    for victim, group in by_victim(entry for entry in found if is_classification(entry.run)).items():
+        by_level: dict[str, list[RunEntry]] = {}
+        for entry in group:
+            by_level.setdefault(find_level(entry.run.parts), []).append(entry)
+        levels = {level.name: under_all(by_level[level.name]) for level in LEVELS if level.name in by_level}
+        out.append(
+            RobustLevels(
+                victim=victim,
+                attacks=len(group),
+                clean=max((e.summary.clean for e in group), key=lambda r: r.total),
+                levels=levels,
+                every=under_all(group),
+            )
+        )
+    return out
+
+
+def under_all(group: Sequence[RunEntry]) -> Rate:
+    """Return how many texts a victim gets right under every attack; if a run is unfinished, under the strongest."""
+    top = strongest(group)
+    if len(group) == 1 or any(entry.missing or entry.summary.stopped for entry in group):
+        return group[0].summary.robust if top is None else top.summary.robust
+    runs = [{one.id: one for one in entry.outcomes if one.status != "error"} for entry in group]
+    common = set.intersection(*(set(run) for run in runs))
+    return Rate(sum(all(_holds(run[id]) for run in runs) for id in common), len(common))
+
+
+def _holds(one: Outcome) -> bool:
+    return one.status != "skipped" and not one.broken
