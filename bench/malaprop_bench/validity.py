@@ -33,8 +33,17 @@ HEAD = (
 
 
 def keep(folders: Iterable[Path]) -> dict[str, Any]:
-    """Return the figures of every run below these folders."""
-    return {"cells": [_cell(Run.read(folder), outcomes_of(folder)) for folder in find_runs(list(folders))]}
+    """Return the figures of every run below these folders, on the texts that all runs of a model and recipe have."""
+    runs = [(Run.read(folder), outcomes_of(folder)) for folder in find_runs(list(folders))]
+    shared: dict[tuple[str, str, str], set[str]] = {}
+    for run, found in runs:
+        ids = {one.id for one in found}
+        shared[_place(run)] = shared.get(_place(run), ids) & ids
+    return {"cells": [_cell(run, [one for one in found if one.id in shared[_place(run)]]) for run, found in runs]}
+
+
+def _place(run: Run) -> tuple[str, str, str]:
+    return run.data, run.victim, run.recipe
 
 
 def _cell(run: Run, found: Sequence[Outcome]) -> dict[str, Any]:

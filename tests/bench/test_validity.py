@@ -30,6 +30,18 @@ def test_a_row_needs_both_runs_and_counts_verdicts():
     assert row[8] == "6 and 5"
 
 
+def test_runs_of_a_model_and_recipe_are_compared_on_the_texts_that_all_have(monkeypatch):
+    held = {
+        "paper": (run(), [outcome("success", 0.9), outcome("failed")]),
+        "valid": (run(judge={"floor": 0.65}), [outcome("failed"), outcome("success", 0.7, 9)]),
+    }
+    monkeypatch.setattr(validity, "find_runs", list)
+    monkeypatch.setattr(validity.Run, "read", lambda folder: held[folder][0])
+    monkeypatch.setattr(validity, "outcomes_of", lambda folder: held[folder][1])
+    cells = validity.keep(["paper", "valid"])["cells"]
+    assert [(one["validity"], one["texts"], one["broken"]) for one in cells] == [("paper", 1, 0), ("valid", 1, 0)]
+
+
 def test_a_search_is_compared_with_every_text_of_its_candidates(toy_examples, toy_victim, monkeypatch):
     import malaprop as mp
     from malaprop.attacks import validity as kinds
