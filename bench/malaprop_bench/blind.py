@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,7 @@ def kept_rows(held: Mapping[str, Any]) -> list[list[str]]:
     """Return for all valid successes, and by data, victim and recipe, the share that readers say keeps the meaning."""
     valid = _of(held, "valid")
     rows = [_kept("valid attacks", valid)]
-    rows += [
-        _kept(f"valid, {name}", _where(valid, lambda one, key=key: one["data"] == key)) for key, name in DATA.items()
-    ]
+    rows += [_kept(f"valid, {name}", [one for one in valid if one["data"] == key]) for key, name in DATA.items()]
     for place, names in ((0, VICTIMS), (1, {"textfooler": "`textfooler`", "pwws": "`pwws`"})):
         for key, name in names.items():
             rows.append(_kept(f"valid, {name}", [one for one in valid if any(by[place] == key for by in one["by"])]))
@@ -65,10 +63,6 @@ def _of(held: Mapping[str, Any], kind: str, recipe: str = "") -> list[Pair]:
     return [
         one for one in held["pairs"] if one["kind"] == kind and (not recipe or any(by[1] == recipe for by in one["by"]))
     ]
-
-
-def _where(pairs: Iterable[Pair], fits: Callable[[Pair], bool]) -> list[Pair]:
-    return [one for one in pairs if fits(one)]
 
 
 def _kept(name: str, pairs: Sequence[Pair]) -> list[str]:
