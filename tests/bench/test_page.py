@@ -147,7 +147,6 @@ def test_lines_are_added(tmp_path):
         ("victims-reference.md", 2),
         ("../README.md", 2),
         ("validity.md", 3),
-        ("suites.md", 4),
         ("install.md", 1),
         ("appendix/attacks.md", 20),
         ("appendix/defences.md", 10),
