@@ -19,6 +19,36 @@ _COLORS = ("#0b6fb8", "#c2410c", "#15803d", "#7c3aed", "#b45309", "#111")
 _DASHES = ("", "7 4", "2 3", "9 3 2 3", "14 3", "5 2 1 2")
 
 
+SOURCES = ("pairs that were held out", "kept", "changed", "AUC", "95% interval")
+_NAMES = {
+    "breaking_nli": "Breaking NLI: one word differs",
+    "sick": "SICK: entailed and related from 4.5, against contradiction or up to 2",
+    "sts": "STS benchmark: similarity from 4.5, against up to 2",
+    "word swaps": "swaps of words made from WordNet in MR, AG News, IMDB and SNLI",
+    "review sentences": "sentences of reviews rewritten to the other sentiment, against swaps, typos and casing",
+    "textfooler, read blind": "successes of `textfooler` on MR and AG News, read blind",
+}
+
+
+def source_rows(record: Mapping[str, Any]) -> list[list[str]]:
+    """Return a row for each kind of pairs: how well the judge tells kept from changed."""
+    return [
+        [_NAMES.get(name, name), f"{one['kept']:,}", f"{one['changed']:,}", f"{one['auc']:.3f}",
+         "{:.3f}-{:.3f}".format(*one["interval"])]
+        for name, one in record["sources"].items()
+    ]  # fmt: skip
+
+
+BANDS = ("chance", "pairs", "of them kept")
+
+
+def band_rows(record: Mapping[str, Any]) -> list[list[str]]:
+    """Return a row for each band of chances: how many of its pairs are kept."""
+    return [
+        [f"{one['low']:g}-{one['high']:g}", f"{one['pairs']:,}", f"{one['kept']:.0%}"] for one in record["reliability"]
+    ]
+
+
 def draw(record: Mapping[str, Any]) -> str:
     """Return the two panels as SVG, with a legend of the kinds of pairs below them."""
     second = _LEFT + _SIDE + _GAP

@@ -210,35 +210,38 @@ def test_the_packaged_head_is_of_this_version():
     assert _packaged_head().polarity["awful"] < -0.5 < 0.5 < _packaged_head().polarity["wonderful"]
 
 
-def test_the_page_says_what_was_measured():
+def test_the_pages_say_what_was_measured():
     docs = Path(__file__).parents[2] / "docs"
-    page = " ".join((docs / "judge.md").read_text(encoding="utf-8").split())
+    page, appendix = (
+        " ".join((docs / n).read_text(encoding="utf-8").split()) for n in ("judge.md", "appendix/attacks.md")
+    )
     found = json.loads((docs / "measured/judge.json").read_text(encoding="utf-8"))
-    for one in found["sources"].values():
-        low, high = one["interval"]
-        assert f"| {one['kept']} | {one['changed']} | {one['auc']:.3f} | {low:.3f}-{high:.3f} |" in page
-    for one in found["reliability"]:
-        assert f"| {one['low']:g}-{one['high']:g} | {one['pairs']} | {one['kept']:.0%} |" in page
+    held = [one["auc"] for name, one in found["sources"].items() if "textfooler" not in name]
+    assert f"its AUC is {min(held):.3f} to {max(held):.3f}" in page
     for left in found["left_out"].values():
-        assert f"{left:.3f} (" in page
+        assert f"{left:.3f} (" in appendix
     read, rated = found["textfooler"], found["human"]
     assert f"about {read['called_kept_right']} of {read['called_kept']} cases" in page
     shares = ("accuracy", "share_sure", "accuracy_where_sure", "always_changed")
     assert all(f"{read[name]:.1%}" in page for name in shares)
     assert f"rank correlation is {rated['spearman']:.2f} ({rated['interval'][0]:.2f} to" in page
     cost, fluent = found["cost"], found["human_with_fluency"]
-    assert f"{cost['own_ms']:.0f} ms of one CPU core a pair, in batches of {cost['batch']}" in page
-    assert f"takes {cost['library_ms']:.0f} ms in the same run: {cost['ratio']} times as long ({cost['pairs']}" in page
-    assert f"samples of {' and '.join(map(str, cost['compared']))} pairs of the kinds above no verdict differs" in page
+    assert f"{cost['own_ms']:.0f} ms of one CPU core a pair, in batches of {cost['batch']}" in appendix
+    assert (
+        f"takes {cost['library_ms']:.0f} ms in the same run: {cost['ratio']} times as long ({cost['pairs']}" in appendix
+    )
+    assert (
+        f"samples of {' and '.join(map(str, cost['compared']))} pairs of the kinds above no verdict differs" in appendix
+    )
     low, high = min(found["smollm2"]["successes"]), max(found["smollm2"]["successes"])
     assert f"gave all of seven successes of `textfooler` {low:.2f} to {high:.2f}" in page
     assert cost["verdicts_that_differ"] == 0
     assert cost["ratio"] == pytest.approx(cost["library_ms"] / cost["own_ms"], abs=0.01)
     low, high = fluent["interval"]
-    assert f"reaches {fluent['spearman']:.2f} ({low:.2f} to {high:.2f}); log-probability" in page
-    assert f"alone reaches {fluent['log_probability_alone']:.2f}" in page
+    assert f"reaches {fluent['spearman']:.2f} ({low:.2f} to {high:.2f}); log-probability" in appendix
+    assert f"alone reaches {fluent['log_probability_alone']:.2f}" in appendix
     valid = found["valid_against_paper"]
     for way in ("valid", "paper"):
-        assert " and ".join(map(str, valid[f"{way}_cpu_seconds"])) + " s" in page
-    assert f"it found {valid['valid_successes']} successes, `paper` {valid['paper_successes']}" in page
-    assert f"leave {valid['valid_model_calls']:.0f} of {valid['paper_model_calls']:.0f} model calls" in page
+        assert " and ".join(map(str, valid[f"{way}_cpu_seconds"])) + " s" in appendix
+    assert f"it found {valid['valid_successes']} successes, `paper` {valid['paper_successes']}" in appendix
+    assert f"leave {valid['valid_model_calls']:.0f} of {valid['paper_model_calls']:.0f} model calls" in appendix
