@@ -100,7 +100,7 @@ def try_commands(run: Path, extra: str, place: Path) -> None:
     known = json.loads(said.splitlines()[-1])["extras"]
     lacking = [name for kind in ("", extra) for name, version in known.get(kind, {}).items() if not version]
     assert not lacking, f"malaprop doctor does not find {lacking}"
-    given = ("--victim", "my_model:predict", "--data", "my.csv")
+    given = ("--victim", "my_model:predict", "--data", "my.csv", "--validity", "paper")  # the judge wants the extra hf
     _run(str(run / "malaprop"), "attack", "pwws", *given, "--out", "one", where=place)
     assert (place / "one").is_dir()
     _run(str(run / "malaprop"), "audit", *given, "--attack", "deepwordbug,keyboard", "--out", "made", where=place)

@@ -1,13 +1,22 @@
-"""What the site's builder does besides copying pages: the reference is written from the code, folders fill the menu."""
+"""What the site's builder does besides copying pages: the reference is written from the code, folders fill the menu.
+
+The search prefers pages that answer to pages that list. A page names words that people type and that it does not hold:
+`<!-- search: api key, token -->`.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from command_pages import command_pages
 from python_pages import python_pages
+
+SEARCHED = re.compile(r"<!-- search: (.+?) -->")
+BOOSTS = {"Tutorials": 2.0, "How-to": 3.0, "Reference": 0.7, "Background": 0.7, "Measurements": 0.2}  # by part
+LISTED = re.compile(r"(recipes|reference|claims)/(?!index)")  # one page a thing: many, and each repeats the same words
 
 
 @cache
@@ -29,6 +38,16 @@ def on_files(files: Any, config: Any) -> Any:
     for place, text in made_pages().items():
         files.append(File.generated(config, place, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> None:
+    """Give a page its weight in the search, and the words by which it is found."""
+    part = page.ancestors[-1].title if page.ancestors else ""
+    weight = BOOSTS.get(part, 1.0) * (0.5 if LISTED.match(page.file.src_uri) else 1.0)
+    page.meta.setdefault("search", {"boost": weight})
+    words = [word for found in SEARCHED.findall(markdown) for word in found.split(", ")]
+    if words:
+        page.meta.setdefault("tags", words)
 
 
 def _fill(entry: Any, docs: Path) -> Any:
