@@ -96,7 +96,7 @@ def level_lines(record: CheckRecord) -> list[str]:
     for row in record.levels:
         before = "" if row.before is None else f" (before {100 * row.before.value:.1f}%)"
         found.setdefault(row.victim, []).append(f"{row.attack} {row.now}{before}")
-    return [f"{victim} is right under {'; '.join(said)}" for victim, said in found.items()]
+    return [f"{victim}, robust accuracy: {'; '.join(said)}" for victim, said in found.items()]
 
 
 NAMES = ("Victim", "Attack", "Baseline", "Now", "Newly break", "Newly hold", "p", "")

@@ -99,7 +99,7 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
 def _levels(group: Sequence[RunEntry]) -> str:
     """Return the accuracy under each kind of attack as a line of text; empty for one attack alone."""
     known = [one for one in measure_levels(group) if one.attacks > 1 and one.every.shown]
-    return "\n".join(f"right under {one.sentence}" for one in known)
+    return "\n".join(f"robust accuracy: {one.sentence}" for one in known)
 
 
 def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Console | None = None) -> None:

@@ -99,7 +99,7 @@ def may_have_gpu() -> bool:
 
     To ask torch itself takes a second, because torch has to be loaded for it.
     """
-    if "torch" in sys.modules:
+    if sys.modules.get("torch"):
         return True
     found = find_spec("torch")
     if found is None or found.origin is None:

@@ -215,7 +215,7 @@ def test_the_kinds_of_attack_are_told_apart_and_have_bars(place):
     assert levels["misspellings"].now.hits <= min(by_attack[name].now.hits for name in attacks[:2])
     assert [(bar.row, bar.passed) for bar in found.bars] == [("gatemodels-weakened, misspellings", False)]
     assert f"misspellings {100 * levels['misspellings'].now.value:.0f}%, look-alikes" in badge(found)
-    assert f"is right under misspellings {levels['misspellings'].now}; look-alikes" in terminal(found)
+    assert f"robust accuracy: misspellings {levels['misspellings'].now}; look-alikes" in terminal(found)
     with pytest.raises(SettingError, match="no attack of the suite makes word swaps"):
         mp.check("gatemodels:weakened", "texts.csv", attack=attacks, min={"accuracy-under-word-swaps": 0.1}, **paper)
 

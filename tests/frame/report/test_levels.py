@@ -67,7 +67,7 @@ def test_one_victim_has_a_rate_for_each_kind_and_for_all() -> None:
     assert "word swaps 50.0% (2/4, 15.0-85.0)" in page  # the bars in words, for who cannot see them
     assert "purify:spell(MODEL)" in page
     title = str(summary_table("toy", runs("toy", STANDARD)).title)
-    assert title.splitlines()[1].startswith("right under word swaps 50.0% (2/4, 15.0-85.0); misspellings 75.0%")
+    assert title.splitlines()[1].startswith("robust accuracy: word swaps 50.0% (2/4, 15.0-85.0); misspellings 75.0%")
 
 
 def test_of_several_victims_the_first_kind_ranks_and_a_table_has_the_others() -> None:
