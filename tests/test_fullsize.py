@@ -412,6 +412,19 @@ def test_every_lane_names_steps_and_commands_that_there_are(tmp_path):
         plan.choose_lanes(made, "x")
 
 
+def test_the_published_lanes_make_what_they_need(tmp_path):
+    made = plan.list_published()
+    turns = [turn for lane in made for turn in lane.turns]
+    assert all(turn.aid == bool(turn.upto) for turn in turns), "the records of what is made again are not kept"
+    for turn in turns:
+        (words, *_) = plan.list_lines(turn, "full", tmp_path, 4)
+        assert set(plan.find_needs(turn)) <= {one.step for one in turns}
+        assert not turn.aid or words[:2] == ["train", "BERT"]
+    assert "cased=true" in plan.list_lines(turns[-1], "tiny", tmp_path, 4)[0]
+    every = {turn.step for lane in plan.list_lanes("full") for turn in lane.turns}
+    assert {turn.step for turn in turns if not turn.aid} | every >= set(plan._steps()) - {"varied/edits"}
+
+
 def test_tiny_commands_have_small_numbers(tmp_path):
     said = [
         " ".join(words)

@@ -90,6 +90,7 @@ _ALL = (
             "most": 24,
             "blanks": 0.02,
             "dropout": 0.3,
+            "cased": False,
         },
         trained_by={"epochs": 12, "batch": 64, "rate": 1e-3},
     ),

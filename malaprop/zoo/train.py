@@ -39,10 +39,10 @@ class WordRows(NamedTuple):
     parts: tuple[Rows, Rows, Rows]  # to train on, to choose by, to judge by
 
     @classmethod
-    def of(cls, data: Splits, least: int = 1) -> WordRows:
+    def of(cls, data: Splits, least: int = 1, cased: bool = False) -> WordRows:
         """Read a dataset; words seen less often than `least` times in training are unknown, there and later."""
-        vocab = Vocab.build((value for e in data.train for value in e.fields.values()), least=least)
-        opened = OpenVocab(vocab)
+        vocab = Vocab.build((value for e in data.train for value in e.fields.values()), least=least, cased=cased)
+        opened = OpenVocab(vocab, cased=cased)
         parts = [_rows(part, opened) for part in (data.train, data.held_out, data.test)]
         return cls(vocab, opened.words[len(vocab) :], (parts[0], parts[1], parts[2]))
 
@@ -188,7 +188,8 @@ class TrainingJob(Protocol):
 
 def _job(spec: ZooSpec, data: Splits, seed: int, given: TrainingInput, least: int) -> TrainingJob:
     if not spec.fine_tuned:
-        return _Words(spec, data, seed, given, given.words or WordRows.of(data, least))
+        cased = bool((given.settings or {}).get("cased")) and "cased" in zoo.shape(spec, 1)
+        return _Words(spec, data, seed, given, given.words or WordRows.of(data, least, cased))
     from malaprop.zoo.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start, limit=_limit(spec, given))

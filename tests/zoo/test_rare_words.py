@@ -1,8 +1,11 @@
-"""Words seen less often than `least` times are unknown while learning, so that what stands for them is learnt."""
+"""Which words a training knows: those seen `least` times or more, with or without their capitals."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+import torch
 
 from malaprop.core.errors import SettingError
 from malaprop.core.example import number_rows
@@ -10,6 +13,8 @@ from malaprop.models.tokens.vocab import UNK
 from malaprop.training.splits import Splits
 from malaprop.zoo import checkpoint
 from malaprop.zoo import names as zoo
+from malaprop.zoo.gradients.character_edits import edit_word
+from malaprop.zoo.gradients.characters import flip_gains, symbols
 from malaprop.zoo.train import TrainingInput, WordRows, change_training, check_settings, train
 
 
@@ -48,6 +53,25 @@ def test_what_stands_for_unknown_words_is_learnt(data, tmp_path):
         assert len(vocab) < 10 or least == 1
     assert moved[1] == pytest.approx(0, abs=1e-6)
     assert moved[2] > 1e-3
+
+
+def test_a_cased_model_reads_capitals_and_edits_them(data, tmp_path):
+    shout = [replace(one, fields={"text": one.fields["text"].replace("good", "Good")}) for one in data.train]
+    small = {"cased": True, "epochs": 1, "filters": 4, "hidden": 4, "depth": 1}
+    folders = tmp_path / "cased", tmp_path / "lower"
+    for folder, settings in zip(folders, (small, {**small, "cased": False}), strict=True):
+        given = TrainingInput(settings=settings)
+        train(zoo.ZooSpec.of("CharCNN-LSTM"), data._replace(train=shout), folder, given=given, quiet=True)
+    (_, model, cased), (_, _, lower) = (checkpoint.load(folder) for folder in folders)
+    assert {"Good", "bad"} <= set(cased.closed.words)
+    assert cased.numbers("Good") != cased.numbers("good")
+    assert lower.numbers("Good") == lower.numbers("good")
+    assert symbols(cased)[cased.sign["G"]]
+    ids = torch.tensor([cased.numbers("the food")])
+    found = flip_gains(model, ids, torch.tensor([2]), torch.tensor([0]))
+    assert found.flips[0, 1, 1, cased.sign["G"]].isfinite()
+    assert edit_word("food", 0, 0, 0, "G", cased=True) == ("Good", "Good")
+    assert edit_word("Good", 0, 3, 2, "", cased=True) == ("Goo", "Goo")
 
 
 @pytest.mark.parametrize("least", [0, "two"])

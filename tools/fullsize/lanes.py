@@ -33,7 +33,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from board import list_board  # noqa: E402
-from plan import Lane, Turn, choose_lanes, cut_data, find_needs, home_of, list_lanes, list_lines  # noqa: E402
+from plan import (  # noqa: E402
+    Lane,
+    Turn,
+    choose_lanes,
+    cut_data,
+    find_needs,
+    home_of,
+    list_lanes,
+    list_lines,
+    list_published,
+)
 
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
 WEIGHTS = "weights"  # a folder of archives
@@ -410,6 +420,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--board", action="store_true", help="the lanes of the leaderboard, not those of reproduce")
+    parser.add_argument("--published", action="store_true", help="the lanes with the papers' settings, run later")
     parser.add_argument("--lanes", default="", help="with commas; all if not given")
     parser.add_argument("--weights", default="", help="steps that are packed with their weights, with commas")
     parser.add_argument("--every", type=float, default=30, help="seconds between two archives of results")
@@ -421,7 +432,8 @@ def main() -> int:
         parser.error("where is the data? give --payload, or set MALAPROP_DATA")
     out = asked.out.absolute()
     prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
-    lanes = choose_lanes(list_board() if asked.board else list_lanes(asked.size), asked.lanes)
+    made = list_board() if asked.board else list_published() if asked.published else list_lanes(asked.size)
+    lanes = choose_lanes(made, asked.lanes)
     stand_in(out, lanes)
     driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine, every=asked.every, memory=asked.memory)
     driver.weights = [step for step in asked.weights.split(",") if step]

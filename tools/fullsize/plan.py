@@ -251,6 +251,27 @@ def list_lanes(size: str) -> list[Lane]:
     ]
 
 
+def list_published() -> list[Lane]:
+    """Return the lanes of what was run with the papers' settings later; they make the models again that they need."""
+
+    def again(step: str) -> Turn:
+        return Turn(step=step, upto=1, aid=True)
+
+    def lane(name: str, *turns: Turn, jobs: int = 1, nice: int = 0) -> Lane:
+        return Lane(name=f"published/{name}", turns=turns, jobs=jobs, parts=40, nice=nice)
+
+    return [
+        lane("imdb", again("defences"), *_turns("defences/published"), jobs=3),
+        lane(
+            "mnli",
+            again("defences-mnli"), *_turns("defences-mnli/published"),
+            again("oneword/yelp"), *_turns("oneword/yelp-last"),
+        ),
+        lane("hotflip", *_turns("hotflip/published"), jobs=4, nice=1),
+        lane("tuned", *_turns("hotflip/tuned"), jobs=6, nice=1),
+    ]  # fmt: skip
+
+
 def choose_lanes(lanes: list[Lane], asked: str) -> list[Lane]:
     """Return the lanes named in a list with commas; `universal` names all lanes that begin with it."""
     names = asked.split(",") if asked else [lane.name for lane in lanes]
@@ -297,16 +318,8 @@ def _list_sets(words: list[str]) -> list[str]:
     told = _SETS.get(" ".join(words[:2]), _SETS.get(words[0], "")).split()
     kept = [value for word, value in pairwise(words) if word == "--set"]
     names = {one.partition("=")[0] for one in told}
-    rest = (
-        "least",
-        "words",
-        "frozen",
-        "plain",
-        "every",
-        "depth",
-        "vectors",
-        "cosine",
-    )  # which change what is made, not how long it takes
+    rest = ("least", "words", "frozen", "plain", "every", "depth", "vectors", "cosine", "cased", "layer")
+    # these change what is made, not how long it takes
     return told + [one for one in kept if one.partition("=")[0] in rest and one.partition("=")[0] not in names]
 
 

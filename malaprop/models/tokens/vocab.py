@@ -24,10 +24,10 @@ _CONTRACTED = re.compile(r"(.+)(n't|'(?:s|re|ve|ll|d|m))")
 
 
 @lru_cache(maxsize=1 << 16)
-def _pieces(word: str) -> tuple[str, ...]:
+def _pieces(word: str, cased: bool = False) -> tuple[str, ...]:
     """Return the tokens of one word: its parts between hyphens, contractions split off."""
     out: list[str] = []
-    for part in word.lower().replace("\u2019", "'").split("-"):
+    for part in (word if cased else word.lower()).replace("\u2019", "'").split("-"):
         if found := _CONTRACTED.fullmatch(part):
             out += found.groups()
         elif part:
@@ -40,15 +40,15 @@ def _marks(gap: str) -> tuple[str, ...]:
     return tuple(SPECIAL[SEP] if mark == BREAK else mark for mark in gap if not mark.isspace())
 
 
-def tokens(string: str) -> list[str]:
-    """Return the words and marks of a string.
+def tokens(string: str, cased: bool = False) -> list[str]:
+    """Return the words and marks of a string, in lower case unless `cased`.
 
     No token reaches over the border between a word and a gap, so the tokens of a text are those of its parts, joined.
     """
     first, *rest = split_parts(string)
     out = [*_marks(first)]
     for word, gap in zip(rest[::2], rest[1::2], strict=True):
-        out += _pieces(word)
+        out += _pieces(word, cased)
         if gap != " ":
             out += _marks(gap)
     return out
@@ -67,9 +67,17 @@ class Vocab:
         return len(self.words)
 
     @classmethod
-    def build(cls, strings: Iterable[str], *, least: int = 1, most: int = 50_000, also: Iterable[str] = ()) -> Vocab:
+    def build(
+        cls,
+        strings: Iterable[str],
+        *,
+        least: int = 1,
+        most: int = 50_000,
+        also: Iterable[str] = (),
+        cased: bool = False,
+    ) -> Vocab:
         """Build a vocabulary of words seen `least` times or more, most frequent first, then `also`; `most` in all."""
-        counts = Counter(token for string in strings for token in tokens(string))
+        counts = Counter(token for string in strings for token in tokens(string, cased))
         ordered = sorted((word for word, n in counts.items() if n >= least), key=lambda w: (-counts[w], w))
         kept = dict.fromkeys((*SPECIAL, *(w for w in (*ordered, *also) if w != UNKNOWN and w not in SPECIAL)))
         return cls(list(kept)[:most])
@@ -126,16 +134,17 @@ class OpenVocab:
     """The words of `closed` keep their numbers; any other word gets the next one when it is first met.
 
     `symbols` is how many signs a model tells apart, the six above among them; a word is cut so that it has at most
-    `most` signs with both ends. The alphabet follows from `closed` and `symbols` alone, so a checkpoint needs no more
-    than its word list. Which number a new word gets says nothing; what it is spelled like does.
+    `most` signs with both ends. With `cased` capitals are signs of their own. The alphabet follows from `closed` and
+    `symbols` alone, so a checkpoint needs no more than its word list. Which number a new word gets says nothing; what
+    it is spelled like does.
     """
 
-    def __init__(self, closed: Vocab, *, symbols: int = 128, most: int = 24) -> None:
+    def __init__(self, closed: Vocab, *, symbols: int = 128, most: int = 24, cased: bool = False) -> None:
         if most <= END or not BETWEEN + 1 < symbols <= np.iinfo(np.int16).max:
             raise SettingError(
                 f"an open vocabulary needs most above 3 and symbols from 7 to 32767, got {most}, {symbols}"
             )
-        self.closed, self.symbols, self.most = closed, symbols, most
+        self.closed, self.symbols, self.most, self.cased = closed, symbols, most, cased
         chars = alphabet(closed.words[len(_OWN) :], symbols - BETWEEN - 1)
         self.alphabet = ("",) * (BETWEEN + 1) + tuple(chars)  # by number; a sign that is no character is empty
         self.sign = {char: number for number, char in enumerate(self.alphabet) if char}
@@ -171,7 +180,7 @@ class OpenVocab:
         return found
 
     def numbers(self, string: str) -> list[int]:
-        return [self.number(token) for token in tokens(string)]
+        return [self.number(token) for token in tokens(string, self.cased)]
 
     def cut(self, strings: Sequence[str]) -> list[list[int]]:
         """Return the token numbers of words, gaps or whole texts."""

@@ -50,7 +50,8 @@ class HotFlipChange:
 class ModelResult:
     """The plain model, or one trained by a method, under the beam search with flips alone.
 
-    `error` is on the whole test part without an attack; `success` is the attack's success rate.
+    `error` is on the whole test part without an attack; `success` is the attack's success rate; `validation` is the
+    accuracy on the part held out from training, by which the paper chooses; None in older records.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ModelResult:
     success: Rate
     epochs: int
     epoch_seconds: float
+    validation: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 NEAREST = 5
 
 
-def find_edited_words(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
-    """Return the edited words of successes before and after, in lower case, each pair once, most frequent first."""
-    counts = Counter(
-        (edit.before.lower(), edit.after.lower()) for o in outcomes if o.status == "success" for edit in o.edits
-    )
+def find_edited_words(outcomes: Iterable[Outcome], *, cased: bool = False) -> list[tuple[str, str]]:
+    """Return the edited words of successes before and after, each pair once, most frequent first.
+
+    They are in lower case unless the model reads capitals.
+    """
+    pairs = ((edit.before, edit.after) for o in outcomes if o.status == "success" for edit in o.edits)
+    counts = Counter((a, b) if cased else (a.lower(), b.lower()) for a, b in pairs)
     return [pair for pair, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if all(pair)]
 
 
@@ -253,10 +255,13 @@ def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -
         for search in SEARCHES
     }
     beam = runs["beam"]
-    pairs = find_edited_words(o for outcomes in beam.values() for o in outcomes)
+    card = read_card(root / "models" / PLAIN)
+    pairs = find_edited_words(
+        (o for outcomes in beam.values() for o in outcomes), cased=bool(card.shape.get("cased", False))
+    )
     table, moved = neighbours(root / "models" / PLAIN, pairs, device=device)
     return HotFlipRecord(
-        model=spec_name(**read_card(root / "models" / PLAIN).spec),
+        model=spec_name(**card.spec),
         data=data,
         texts=max(map(len, beam.values())),
         curves=tuple(curve(_show(search), found, POINTS) for search, found in runs.items()),
@@ -314,6 +319,7 @@ def _read_model_result(root: Path, model: str) -> ModelResult:
         success=success_at(outcomes, 0.0),
         epochs=epochs,
         epoch_seconds=card.figures["seconds"] / max(1, epochs),
+        validation=card.figures.get("validation_accuracy"),
     )
 
 

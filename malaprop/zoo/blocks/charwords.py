@@ -55,7 +55,7 @@ class CharWords(nn.Module):
 
     chars: Int[Tensor, "room char"]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - users set them by name
         self,
         *,
         dim: int | None = 100,
@@ -66,8 +66,10 @@ class CharWords(nn.Module):
         symbols: int = 128,
         most: int = 24,
         blanks: float = 0.02,
+        cased: bool = False,
     ) -> None:
         super().__init__()
+        self.cased = cased
         inner = filters * len(widths)
         if max(widths) > most:
             raise SettingError(f"CharWords.widths must not pass most={most}, got {max(widths)}")
@@ -90,7 +92,7 @@ class CharWords(nn.Module):
 
     def open_to(self, vocab: Vocab) -> OpenVocab:
         """Read the words of `vocab` from now on, and any other that the returned vocabulary meets."""
-        self.vocab = OpenVocab(vocab, symbols=self.symbols, most=self.most)
+        self.vocab = OpenVocab(vocab, symbols=self.symbols, most=self.most, cased=self.cased)
         self._spelled, self._kept = (0, -1), None
         return self.vocab
 
@@ -258,12 +260,13 @@ def charcnn_lstm(  # noqa: PLR0913 - users set them by name
     most: int = 24,
     blanks: float = 0.02,
     dropout: float = 0.3,
+    cased: bool = False,
 ) -> Classifier:
     """Build the model of HotFlip (Ebrahimi et al. 2018), section 4, on the architecture of Kim et al. 2016.
 
     Characters of 25 numbers, 1000 kernels of width 6, highways, two LSTM layers of 500 units, and one linear layer on
-    the last state. Differs: words are lower-cased and cut after `most` - 2 characters, and the paper is silent on
-    dropout and on how many highways there are.
+    the last state. Differs: words are lower-cased unless `cased`, and cut after `most` - 2 characters, and the paper is
+    silent on dropout and on how many highways there are.
     """
     words = CharWords(
         dim=None,
@@ -274,5 +277,6 @@ def charcnn_lstm(  # noqa: PLR0913 - users set them by name
         symbols=symbols,
         most=most,
         blanks=blanks,
+        cased=cased,
     )
     return Classifier(words, Stacked(filters, hidden, depth, dropout), nn.Linear(hidden, labels), dropout=dropout)

@@ -152,27 +152,33 @@ class _Edits:
         slot = int(np.searchsorted(self.laid.start, token, side="right")) - 1
         text: Text = self.look.text
         whole = text.table.strings[int(text.words[slot])]
-        made = edit_word(whole, token - int(self.laid.start[slot]), sign - 1, kind, self.vocab.alphabet[symbol])
+        made = edit_word(
+            whole, token - int(self.laid.start[slot]), sign - 1, kind, self.vocab.alphabet[symbol], self.vocab.cased
+        )
         if made is None or (self.look.new_words and made[1] in self.vocab.closed.index):
             return ""
         return made[0]
 
 
-def edit_word(word: str, piece: int, place: int, kind: int, char: str) -> tuple[str, str] | None:
+def edit_word(word: str, piece: int, place: int, kind: int, char: str, cased: bool = False) -> tuple[str, str] | None:
     """Return the word and its changed token after an edit at one character; None where the token falls apart."""
-    pieces = tokens(word)
-    base = word if len(word.lower()) == len(word) else word.lower()
+    pieces = tokens(word, cased)
+    base = word if cased or len(word.lower()) == len(word) else word.lower()
     if piece >= len(pieces):
         return None
-    lower, at = base.lower().replace("\u2019", "'"), 0
+    lower, at = (base if cased else base.lower()).replace("\u2019", "'"), 0
     for part in pieces[:piece]:
         at = lower.index(part, at) + len(part)
     at = lower.index(pieces[piece], at) + place
     old = pieces[piece]
     near = base[at] if at < len(base) and place < len(old) else base[at - 1]
-    shown = char.upper() if near.isupper() and char.upper().lower() == char and len(char.upper()) == 1 else char
+    shown = (
+        char.upper()
+        if not cased and near.isupper() and char.upper().lower() == char and len(char.upper()) == 1
+        else char
+    )
     behind = at + (0 if kind == 1 else 1)
     new = old[:place] + (char if kind < 2 else "") + old[place + (0 if kind == 1 else 1) :]
     made = base[:at] + (shown if kind < 2 else "") + base[behind:]
-    fine = tokens(made) == [*pieces[:piece], new, *pieces[piece + 1 :]] and word_pattern().fullmatch(made)
+    fine = tokens(made, cased) == [*pieces[:piece], new, *pieces[piece + 1 :]] and word_pattern().fullmatch(made)
     return (made, new) if fine else None

@@ -96,7 +96,9 @@ def symbols(vocab: OpenVocab) -> Bool[Tensor, " symbol"]:
     """Return which characters may stand anywhere in a word and leave it one word: letters and digits, no marks."""
     out = torch.zeros(vocab.symbols, dtype=torch.bool)
     for number, char in enumerate(vocab.alphabet):
-        out[number] = bool(char) and all(tokens(word) == [word] for word in (f"a{char}a", f"{char}a", f"a{char}", char))
+        out[number] = bool(char) and all(
+            tokens(word, vocab.cased) == [word] for word in (f"a{char}a", f"{char}a", f"a{char}", char)
+        )
     return out
 
 

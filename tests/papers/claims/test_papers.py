@@ -444,6 +444,35 @@ def test_operations_are_counted_as_the_search_picked_them(tmp_path):
     assert found.ours.endswith("picked, in failures too")
 
 
+def test_the_study_with_the_papers_settings_is_judged_and_ours_stands_beside_it(tmp_path):
+    flips(tmp_path, 95, 50, deleted=0)
+    flips(tmp_path / "judged", 95, 50)
+    record = hotflip.HotFlipRecord.read(tmp_path / "judged/hotflip")
+    half = replace(record.changes[0], confidence=0.5, picked={"flip": 50, "insert": 1, "delete": 49})
+    replace(record, changes=(*record.changes, half)).write(tmp_path / "hotflip/published")
+    assert "in lower case, with batches of 128, beam 95.0% (95/100" in row(tmp_path, "H2").ours
+    assert "in lower case, with batches of 128, 10.0% (100/1000" in row(tmp_path, "H1").ours
+    found = row(tmp_path, "H3")
+    assert found.verdict == "inconclusive", "half are flips"
+    assert "deletions 98.0% (49/50" in found.ours
+    assert (
+        "picked, in failures too, at confidence 0.5; in lower case, with batches of 128, deletions 0.0%" in found.ours
+    )
+
+
+@pytest.mark.parametrize(("held_out", "chosen"), [((0.9, 0.91), "40%"), ((0.92, 0.91), "20%"), ((0.9, 0.9), "20%")])
+def test_the_share_of_flips_is_chosen_by_accuracy_on_the_part_held_out(tmp_path, held_out, chosen):
+    flips(tmp_path, 95, 50)
+    flips(tmp_path / "tuned", 95, 50, varied=True)
+    record = hotflip.HotFlipRecord.read(tmp_path / "tuned/hotflip")
+    known = dict(zip(("hotflip", "hotflip:0.4"), held_out, strict=True))
+    models = tuple(replace(one, validation=known.get(one.name, 0.8)) for one in record.hardened)
+    replace(record, hardened=models).write(tmp_path / "hotflip/tuned")
+    found = row(tmp_path, "H4")
+    assert f"Chosen: {chosen}. In lower case" in found.ours
+    assert ("flips 10.0%" if chosen == "40%" else "flips 20.0%") in found.brief
+
+
 def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
     flips(tmp_path, 95, 200, deleted=0)
     assert "has not been varied" in row(tmp_path, "H4").why

@@ -48,7 +48,9 @@ def test_the_list_runs_nothing(type_in, tmp_path):
     code, out, _ = type_in("reproduce", "H", "--list", "--size", "full")
     assert "H1   a CharCNN-LSTM misclassifies few texts of AG News; paper: 8.27% error" in out
     assert "differs: 400 test texts are attacked" in out
-    assert out.count("malaprop study hotflip --data ag_news") == 3  # of most claims, and two varied ones
+    assert (
+        out.count("malaprop study hotflip --data ag_news") == 5
+    )  # ours, two with the paper's settings, two varied ones
     assert not list(tmp_path.glob("runs*"))
 
 
