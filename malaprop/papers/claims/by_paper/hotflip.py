@@ -191,16 +191,22 @@ def _read_training(root: Path) -> Reading:
     others = [row for row in record.hardened if row.name.partition(":")[0] not in (PLAIN, "hotflip")]
     verdicts = [above(plain.success, hard.success), above(plain.error, hard.error)]
     verdicts += [above(row.success, hard.success) for row in others]
-    beside = ", ".join(f"beside {row.name} {gap_text(hard.success, row.success)}" for row in (plain, *others))
+    gaps = ", ".join(f"beside {row.name} {gap_text(hard.success, row.success)}" for row in (plain, *others))
     varied = _explain_varied(root, record, _explain_shares, _NO_SHARES)
     why = (
-        f"Broken after training on flips, {beside}; its error {gap_text(hard.error, plain.error)}. All models "
-        f"had {plain.epochs} epochs and were attacked by the same beam of flips. {varied}"
+        f"Broken after training on flips, {gaps}; its error {gap_text(hard.error, plain.error)}. All models "
+        f"had {_format_epochs(record.hardened)} epochs and were attacked by the same beam of flips. {varied}"
     )
     named = ((said, row) for said, row in (("flips", hard), ("none", plain)))
     brief = ", ".join(f"{said} {100 * row.success.value:.1f}%" for said, row in named)
     brief += "".join(f", Miyato {100 * row.success.value:.1f}%" for row in others if row.name == MIYATO)
     return Reading(ours=figures, verdict=worst(verdicts), why=why, brief=brief)
+
+
+def _format_epochs(rows: Sequence[ModelResult]) -> str:
+    """Return how many epochs the models had, from the fewest to the most."""
+    few, most = min(row.epochs for row in rows), max(row.epochs for row in rows)
+    return str(few) if few == most else f"{few} to {most}"
 
 
 def _format_model(row: ModelResult) -> str:
