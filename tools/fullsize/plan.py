@@ -261,7 +261,7 @@ def list_published() -> list[Lane]:
         return Lane(name=f"published/{name}", turns=turns, jobs=jobs, parts=40, nice=nice)
 
     return [
-        lane("imdb", again("defences"), *_turns("defences/published"), jobs=3),
+        lane("imdb", again("defences"), *_turns("defences/published"), jobs=4),
         lane(
             "mnli",
             again("defences-mnli"), *_turns("defences-mnli/published"),
