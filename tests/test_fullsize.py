@@ -23,6 +23,7 @@ import phrases
 import plan
 import rows
 import unpack
+import valid
 
 # WHAT NAME --out FOLDER: notes that it was called, then says something, finds no memory the first time or never, fails
 # until it may not, or is interrupted
@@ -94,10 +95,9 @@ def test_a_command_that_never_finds_memory_is_given_up(drive, tmp_path):
     assert not driver.good
 
 
-def test_no_more_processes_run_than_the_service_takes(tmp_path, monkeypatch):
-    monkeypatch.setattr(lanes, "_CLIENTS", 8)
+def test_no_more_processes_run_than_are_allowed(tmp_path):
     two, three, one = (plan.Lane(name=f"lane {jobs}", turns=(), jobs=jobs, parts=100) for jobs in (2, 3, 1))
-    driver = lanes.Driver((), tmp_path, 1)
+    driver = lanes.Driver((), tmp_path, 1, clients=8)
     with driver.take_memory(two), driver.take_memory(three):  # with those that give them work: 3 and 4 processes
         driver.queue += [two, one]
         assert not driver.has_room(two)
@@ -196,6 +196,41 @@ def test_rows_come_back_nearly_and_small_ones_exactly():
     assert not made["table"][7].any()
     assert (made["bias"] == table[0]).all()
     assert len(packed) < 0.3 * sum(one.nbytes for name, one in given.items() if name != "half") + 2 * 20_000
+
+
+def test_weights_that_were_rounded_before_come_back_exactly():
+    random = np.random.default_rng(0)
+    steps = (random.integers(-128, 128, (300, 100)) * 0.037).astype(np.float16)
+    many = random.normal(size=(200, 100)).astype(np.float16)  # more values than a byte numbers
+    given = {"steps": steps, "many": many, "bias": steps[0]}
+    packed = rows.encode(given, 0)
+    made = rows.decode(packed)
+    assert all(made[name].tobytes() == one.tobytes() and made[name].dtype == one.dtype for name, one in given.items())
+    assert len(rows.encode({"steps": steps}, 0)) < 0.6 * steps.nbytes
+
+
+def test_an_archive_that_replaces_files_of_another_waits_for_it(tmp_path):
+    for name, text in (("first", "slim"), ("second", "whole")):
+        place = tmp_path / name / "cache/assets/toy-0"
+        place.mkdir(parents=True)
+        (place / "words.txt").write_text(text)
+        (place / "asset.json").write_text('{"files": {"words.txt": {"time": 1}}}')
+    pack.write_archive(tmp_path / "second", tmp_path / "made", "second", 20_000, after="first")
+    target = tmp_path / "target"
+    assert unpack.unpack(tmp_path / "made", target) == ["second"]
+    pack.write_archive(tmp_path / "first", tmp_path / "made", "first", 20_000)
+    assert unpack.unpack(tmp_path / "made", target) == []
+    found = target / "cache/assets/toy-0"
+    assert (found / "words.txt").read_text() == "whole"
+    listed = json.loads((found / "asset.json").read_text())["files"]["words.txt"]
+    assert listed["time"] == (found / "words.txt").stat().st_mtime_ns
+
+
+def test_wordnet_keeps_what_is_read():
+    line = '00001740 03 n 01 entity 0 003 ~ 00001930 n 0000 @ 00002137 n 0000 ! 04424418 n 0101 | that which is; "so"  '
+    assert pack._slim("data.noun", line, whole=False) == "00001740 00 n 01 entity 0 001 ! 04424418 n 0101 | "
+    kept = "00001740 00 n 01 entity 0 002 @ 00002137 n 0000 ! 04424418 n 0101 | that which is"
+    assert pack._slim("data.noun", line, whole=True) == kept
 
 
 def test_an_archive_in_pieces_is_restored_once_all_have_come(tmp_path):
@@ -467,6 +502,29 @@ def test_the_board_tests_what_it_trains(tmp_path):
         assert (entry.detector in told["--defence"], told["--n"]) == (True, str(entry.texts))
         assert (f"stateful:limit={entry.limit}({entry.method})" in told["--defence"]) == bool(entry.limit)
         assert set(turn.needs) < set(steps)
+
+
+def test_the_lanes_of_valid_attacks_name_models_that_they_train(tmp_path):
+    made = valid.list_valid()
+    turns = [turn for lane in made for turn in lane.turns]
+    steps = [turn.step for turn in turns]
+    assert len(set(steps)) == len(steps)
+    trained = set()
+    for turn in turns:
+        assert set(turn.needs) < set(steps)
+        for words in plan.list_lines(turn, "full", tmp_path, 2):
+            told = list(pairwise(words))
+            if words[0] in ("train", "harden"):
+                trained.add(dict(told)["--out"])
+            asked = [value for word, value in told if word == "--victim"]
+            asked += [value.rpartition("=")[2] for word, value in told if word == "--hardened"]
+            assert set(asked) <= trained
+            assert all(any(one.startswith(f"{tmp_path}/{need}/") for need in turn.needs) for one in asked)
+            if words[0] in ("study", "attack"):
+                assert dict(told)["--validity"] == "valid"
+    (profile,) = {turn.commands[0].partition(" --seed")[0] for turn in turns if "profile" in turn.step}
+    names = [Path(value).name for word, value in pairwise(profile.split()) if word == "--victim"]
+    assert len(set(names)) == len(names)  # as the profile names victims by their folders
 
 
 def test_without_data_it_says_so(tmp_path, monkeypatch, capsys):

@@ -118,7 +118,7 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
     words = (
         f"study defences --victim {{root}}/{plain}/model --hardened {entry.method}={{root}}/{hard}/model "
         f"--defence {','.join(defences)} --attack {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
-        f"--pictures 0 --jobs {{jobs}} --out {{root}}/{here}/test"
+        f"--pictures 0 --validity paper --jobs {{jobs}} --out {{root}}/{here}/test"
     )
     tested = Turn(step=f"{here}/test", commands=(words,), needs=needs)
     yield Lane(name=f"{here}/test", turns=(tested,), jobs=12, parts=max(3 * entry.parts, 30), nice=entry.nice)

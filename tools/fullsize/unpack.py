@@ -94,6 +94,16 @@ def restore(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file():
             os.utime(path, (_STAMP, _STAMP))
+    for path in folder.glob("cache/assets/*/asset.json"):
+        _note_times(path)
+
+
+def _note_times(path: Path) -> None:
+    """Note in an asset's list of files that they are of this time, so that they are not hashed at each use."""
+    listed = json.loads(path.read_text(encoding="utf-8"))
+    for noted in listed["files"].values():
+        noted["time"] = _STAMP * 10**9
+    path.write_text(json.dumps(listed, indent=1), encoding="utf-8")
 
 
 def join(source: Path, name: str, told: dict[str, object]) -> bytes | None:
@@ -106,13 +116,15 @@ def join(source: Path, name: str, told: dict[str, object]) -> bytes | None:
 
 
 def unpack(source: Path, target: Path) -> list[str]:
-    """Restore each archive once; return the names of those that are not complete yet."""
+    """Restore each archive once; return the names of those that are not complete yet, or wait for another."""
     missing = []
-    for name, told in json.loads((source / CONTENTS).read_text(encoding="utf-8")).items():
+    contents = json.loads((source / CONTENTS).read_text(encoding="utf-8")).items()
+    for name, told in sorted(contents, key=lambda pair: "after" in pair[1]):
         mark = target / f"{name}.json"
         if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")) == told:
             continue
-        if (whole := join(source, name, told)) is None:
+        waits = "after" in told and not (target / f"{told['after']}.json").is_file()
+        if waits or (whole := join(source, name, told)) is None:
             missing.append(name)
             continue
         part = target / f"{name}.part"

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.attacks.recipes import RECIPES
+from malaprop.attacks.validity import VALIDITIES, set_validity
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.victim import REJECTED
 from malaprop.features.hardening.attacked import AdversarySupply, AttackerInTraining
@@ -39,7 +40,8 @@ class RejectTraining(WordSwapTraining):
     kept. At the end the threshold of rejection is set on the texts held out: as low as costs at most `cost` of their
     accuracy, or with `least` as leaves so much of it. With `recipes`, names joined by +, one text in `every` is
     attacked too, by one of them in turn: the model is their victim, with rejection and all. The texts for `together`
-    steps are attacked in the first of them; `budget` bounds the queries of a text.
+    steps are attacked in the first of them; `budget` bounds the queries of a text. With a `validity` of `valid` these
+    attacks must keep the meaning, as those of `malaprop study defences` must.
     """
 
     tries: int = 4
@@ -47,6 +49,7 @@ class RejectTraining(WordSwapTraining):
     every: int = 2
     together: int = 8
     budget: int | None = None
+    validity: str = "paper"
     weight: float = 1.0
     insist: float = 0.0
     smoothing: float = 0.1
@@ -71,10 +74,13 @@ class RejectTraining(WordSwapTraining):
                 f"reject needs every, together and budget of at least 1, got {self.every}, {self.together} and "
                 f"{self.budget}"
             )
+        if self.validity not in VALIDITIES:
+            raise SettingError(f"reject needs a validity of {', '.join(VALIDITIES)}, got {self.validity!r}")
         assert all(RECIPES[name] for name in self._names)  # raises on an unknown recipe before data are read
 
     def __str__(self) -> str:
-        attacked = "".join(f", by what {name} makes of it" for name in dict.fromkeys(self._names))
+        kept = "" if self.validity == "paper" else " without changing its meaning"
+        attacked = "".join(f", by what {name} makes of it{kept}" for name in dict.fromkeys(self._names))
         costs = f"costs at most {self.cost:.1%} of" if self.least is None else f"leaves {self.least:.1%} of"
         return (
             f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped"
@@ -104,7 +110,8 @@ class RejectTraining(WordSwapTraining):
         """Return the attacks, without comparing sentences: the encoder for that would take longer than the training."""
         from malaprop.frame.runs.make_attack import make_attack
 
-        made = [make_attack(name, {"similarity": None} if name == "textfooler" else {}) for name in self._names]
+        named = [make_attack(name, {"similarity": None} if name == "textfooler" else {}) for name in self._names]
+        made = [set_validity(one, self.validity, rated=False) for one in named]
         return tuple(one if self.budget is None else one.but(budget=self.budget) for one in made)
 
     @property

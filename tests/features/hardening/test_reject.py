@@ -269,7 +269,7 @@ def _padded(made, texts):
 @pytest.mark.parametrize("wrong", ["reject:weight=0", "reject:insist=2", "reject:cost=1", "reject:tries=0",
                                    "reject:every=0", "reject:together=0", "reject:budget=0", "reject:least=1",
                                    "reject:recipes=pwvs", "reject:weight=nan", "reject:weight=inf",
-                                   "reject:share=0", "swaps:tries=0"])  # fmt: skip
+                                   "reject:share=0", "reject:validity=vlaid", "swaps:tries=0"])  # fmt: skip
 def test_settings_out_of_range_are_refused_in_one_line(wrong):
     with pytest.raises(SettingError) as said:
         parse_defence(wrong)
@@ -300,3 +300,10 @@ def test_the_threshold_leaves_the_accuracy_that_is_asked_for(many, least, seed):
 
 def test_recipes_keep_to_their_budget():
     assert [one.budget for one in RejectTraining(recipes="pwws+textfooler", budget=40).attacks] == [40, 40]
+
+
+def test_attacks_in_the_training_keep_the_meaning_where_they_are_to():
+    plain, valid = (RejectTraining(recipes="pwws+textfooler", validity=one) for one in ("paper", "valid"))
+    assert [one.judge is not None for one in (*plain.attacks, *valid.attacks)] == [False, False, True, True]
+    assert "without changing its meaning" in str(valid)
+    assert "meaning" not in str(plain)
