@@ -154,6 +154,16 @@ def test_a_finished_folder_is_not_overwritten_but_resumed(place, type_in):
     assert "run holds a study with seed = 0, and here it is 5; use the same settings, or choose another --out" in said
 
 
+def test_a_folder_that_reproduce_made_is_taken_and_another_is_not(place, type_in):
+    (place / "run").mkdir()
+    (place / "run" / "output-0.txt").write_text("as printed so far")
+    (place / "run" / "photo.jpg").write_text("of a dog")
+    code, _, said = type_in(*attack("--out", "run", "--quiet"))
+    assert (code, "something else than a run (photo.jpg)" in said) == (2, True)
+    (place / "run" / "photo.jpg").unlink()
+    assert type_in(*attack("--out", "run", "--quiet"))[0] == 0
+
+
 def test_audit_makes_one_report_of_all(place, type_in):
     code, out, said = type_in(
         *("audit", "--validity", "paper", "--victim", "toymodel:predict,toymodel:scores", "--data", "reviews.csv"),

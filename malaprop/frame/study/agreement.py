@@ -24,6 +24,7 @@ if sys.platform != "win32":  # which has no such locks; there two drivers are th
     import fcntl
 
 LOCK = ".lock"
+_PRINTED = re.compile(r"output-\d+\.txt|done\.json")  # of malaprop reproduce, which keeps what commands print
 
 
 @contextmanager
@@ -115,7 +116,8 @@ def _refuse_strange(root: Path) -> None:
     """Raise if a folder holds files that no malaprop command wrote."""
     from malaprop.frame.records.folder_contents import list_contents
 
-    odd = sorted(one.name for one in root.iterdir() if not one.name.startswith(".") and one.name != LOG)
+    there = sorted(one.name for one in root.iterdir() if not one.name.startswith(".") and one.name != LOG)
+    odd = [name for name in there if not _PRINTED.fullmatch(name)]
     if not odd or (root / LOG).is_file():
         return
     held = list_contents([root])
