@@ -49,7 +49,7 @@ _SETS = {  # of commands by their first words, in place of those of full size
     "train nmt-lstm": "epochs=1 tokens=1024",
     "train nmt-transformer": "epochs=1 tokens=1024",
     "train": "epochs=1 batch=64",
-    "harden": "epochs=1",
+    "harden": "epochs=1 limit=32",
     "study defences": "epochs=1",
     "study hotflip": "epochs=1 filters=10 hidden=8 depth=1",
     "study attention": "vocabulary=20",

@@ -96,8 +96,9 @@ def test_every_command_is_one_that_there_is(paper, step, size):
         while isinstance(command, Commands):
             _, command, rest = command.resolve_command(typer.Context(command), rest)
         assert command.name in words
-        command.make_context(command.name, rest)  # unknown options, missing ones and wrong kinds are refused
+        typed = command.make_context(command.name, rest)  # unknown options, missing and wrong ones are refused
         assert "{" not in shlex.join(words)
+        assert typed.params.get("validity") in (None, "paper"), "the papers' attacks have no judge of meaning"
 
 
 def test_a_step_that_several_claims_share_is_run_once(claims):

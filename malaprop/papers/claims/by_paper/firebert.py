@@ -215,7 +215,7 @@ def _read_neighbourhoods(root: Path) -> Reading:
 _REVIEWS, _PAIRS, _NOISE = "defences", ("defences-mnli", "defences-pairs"), "varied/noise"
 _NOISES = (0.5, 1, 2, 4, 8.14)  # up to the paper's for MNLI
 # The attack is the paper's, which does not know the defence: that one is left out (draws=0), as the most costly part.
-_ATTACK = {"attacks": ("textfooler:original",), "draws": 0, "jobs": "{jobs}", "out": "{here}"}
+_ATTACK = {"attacks": ("textfooler:original",), "validity": "paper", "draws": 0, "jobs": "{jobs}", "out": "{here}"}
 
 
 def _list_defences(row: str, *, inner: bool = False) -> tuple[str, ...]:
