@@ -36,11 +36,8 @@ TEXTS = (
     *(f"multi30k/{name}.en-de" for name in ("train", "val", "test2016")),
     *(f"textfooler1000/{name}" for name in ("ag", "imdb", "mr", "yelp", "snli", "mnli")),
 )  # fmt: skip
-COPIED = (
-    "counter_fitting/SimLex-999.txt.gz",
-    "misspellings/charnmt_noise/en.natural.gz",
-    "misspellings/charnmt_noise/en.key",
-)
+MISSPELLINGS = ("misspellings/charnmt_noise/en.natural.gz", "misspellings/charnmt_noise/en.key")
+COPIED = ("counter_fitting/SimLex-999.txt.gz", *MISSPELLINGS)
 IMDB = {"train": 4000, "test": 1500}  # rows, evenly from the whole
 COMMON = 20_000  # words of GloVe that are kept whether the data has them or not
 STEPS = {"all-MiniLM-L6-v2": 32, "all-mpnet-base-v2": 22, "vectors": 16}  # to a row's root mean square
@@ -148,10 +145,12 @@ def stage_wordnet(source: Path, to: Path, *, whole: bool = False) -> None:
 
 
 def stage_meaning(source: Path, to: Path, entailment: Path) -> None:
-    """Stage what guards and the judge of meaning read: WordNet with its glosses, and the exact asset `entailment`."""
+    """Stage what guards and the judge of meaning read: WordNet with glosses, misspellings, and `entailment` exactly."""
     from safetensors.numpy import load_file
 
     stage_wordnet(source, to / "data", whole=True)
+    for name in MISSPELLINGS:
+        shutil.copy(source / name, _place(to / "data" / name))
     place = to / "cache/assets" / entailment.name
     packed = rows.encode(load_file(entailment / "model.safetensors"), 0)
     _place(place / unpack.PACKED).write_bytes(packed)
