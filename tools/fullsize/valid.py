@@ -1,9 +1,9 @@
 """The lanes of defences under attacks that keep the meaning: models, hardened twins, their tests, profiles, successes.
 
 `python tools/fullsize/lanes.py --board --lanes valid ...` runs these. All settings were fixed before the run, and what
-counts of the profiles: whether the score of `misspelt` is above that of its plain twin (MiniLM, LSTM, CNN), with a paired
-interval over the texts that leaves out 0; and Kendall's tau of all nine scores between the two seeds, and between the
-even and the odd texts of one, with 0.8 aimed at. `attacked` and `swaps` are shown beside them.
+counts of the profiles: whether the score of `misspelt` is above that of its plain twin (MiniLM, LSTM, CNN), with a
+paired interval over the texts that leaves out 0; and Kendall's tau of all nine scores between the two seeds, and
+between the even and the odd texts of one, with 0.8 aimed at. `attacked` and `swaps` are shown beside them.
 """
 
 from __future__ import annotations
