@@ -154,7 +154,9 @@ def split_fields(fields: tuple[str, ...], chosen: tuple[str, ...]) -> str:
 
 def join_fields(example: Example) -> str:
     """Join an example to one string, for fingerprints, with the fields that may change unless they are the default."""
-    chosen = () if set(example.open) == set(editable(tuple(example.fields)) or example.fields) else example.open
+    usual = editable(tuple(example.fields))
+    same = example.editable == usual or set(example.open) == set(usual or example.fields)
+    chosen = () if same else example.open
     fields = (f"{name}\x1f{value}" for name, value in example.fields.items())
     return "\x1e".join([example.id, str(example.label), *fields, *chosen])
 

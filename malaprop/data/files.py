@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from malaprop.core.errors import DataError
 from malaprop.core.example import PAIR, Example, number_rows
+from malaprop.core.ids import Ids
 from malaprop.data.base import Dataset, editable
 from malaprop.data.matching import read_labels
 from malaprop.data.rows import EXPECTED, SUFFIXES, Row, kind, looks_like_file, read_lines, rows
@@ -182,31 +183,22 @@ def _with_ids(examples: tuple[Example, ...], given: Sequence[str]) -> tuple[Exam
 
     A repeated id gets -2, -3 and so on; where the file's is empty, the example keeps the id of its content.
     """
-    names = Names(set())
+    names = Names()
     return tuple(replace(e, id=names.of(own or e.id)) for e, own in zip(examples, given, strict=True))
-
-
-class _Seen(Protocol):
-    """The part of a set that `Names` needs, so that millions of names may be held as hashes."""
-
-    def __contains__(self, name: str, /) -> bool: ...
-
-    def add(self, name: str, /) -> object: ...
 
 
 class Names:
     """Makes names distinct: a repeated one gets -2, -3 and so on, and skips suffixes that the file itself uses."""
 
-    def __init__(self, seen: _Seen) -> None:
-        self._seen = seen
+    def __init__(self, seen: Iterable[str] = ()) -> None:
+        self._seen = Ids(seen)
         self._again: dict[str, int] = {}
 
     def of(self, name: str) -> str:
         own = name
-        while own in self._seen:
+        while not self._seen.add(own):
             count = self._again[name] = self._again.get(name, 1) + 1
             own = f"{name}-{count}"
-        self._seen.add(own)
         return own
 
 

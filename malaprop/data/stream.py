@@ -15,7 +15,6 @@ import numpy as np
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, content_id
-from malaprop.core.ids import Ids
 from malaprop.data.base import Dataset, choose, draw, editable, join_fields, split_fields
 from malaprop.data.files import Layout, Names, no_rows
 from malaprop.data.matching import Labels, cell_of, order, read_labels, turn
@@ -63,7 +62,7 @@ class Stream:
         return self.count
 
     def __iter__(self) -> Iterator[Example]:
-        contents, own = Names(Ids()), Names(Ids())
+        contents, own = Names(), Names()
         open_ = editable(self.fields) if self.chosen is None else self.chosen
         for row in rows(self.path):
             fields, number = self.layout.fields(row), self._number(row)

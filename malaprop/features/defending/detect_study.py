@@ -114,7 +114,7 @@ class DetectFit:
         """Return how texts are read: the validation part of a dataset or of the victim's own file, else all rows."""
         texts = self.texts
         if texts.split == "auto" and isinstance(texts.data, str):
-            marks = set(dict(trained_on([self.victim])).values())
+            marks = {one.data for one in trained_on([self.victim])}
             learnt = not texts.is_file or (marks and replace(texts, split="all").whole().fingerprint in marks)
             texts = replace(texts, split="validation" if learnt else "all")
         return DataReading(selection=texts, victims=(self.victim,))

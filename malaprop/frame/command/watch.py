@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from malaprop.core.errors import plain
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import EncodedLine
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.tasks.events import (
     Listen,
@@ -80,7 +81,7 @@ class TerminalListener:
             case TaskStarted(task, items, before):
                 self._sizes[task] = items, before
             case PieceWritten(task, (_, piece)) | PieceWritten(task, piece) if not isinstance(piece, Run):
-                if isinstance(piece, Outcome) and piece.status in ("success", "failed"):
+                if isinstance(piece, (EncodedLine, Outcome)) and piece.status in ("success", "failed"):
                     self._broken.setdefault(task, []).append(piece.status == "success")
                 self._advance(task)
             case TaskNote(task, text):

@@ -43,7 +43,7 @@ class Side:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", dict(self.fields))
-        object.__setattr__(self, "scores", tuple(_round(s) for s in self.scores))
+        object.__setattr__(self, "scores", tuple([round(float(score), DECIMALS) for score in self.scores]))
 
     @property
     def text(self) -> str:
@@ -117,7 +117,8 @@ class Outcome:
             raise RecordError(f"outcome {self.id!r} is {self.status}, so it needs an adversarial side, got none")
         object.__setattr__(self, "changed_share", _round(self.changed_share))
         object.__setattr__(self, "seconds", _round(self.seconds))
-        object.__setattr__(self, "measures", {k: _round(v) for k, v in self.measures.items()})
+        if self.measures:
+            object.__setattr__(self, "measures", {k: _round(v) for k, v in self.measures.items()})
         if self.meaning is not None:
             object.__setattr__(self, "meaning", _round(self.meaning))
 
@@ -255,17 +256,17 @@ _NAMES = {str: "a string", int: "a whole number", float: "a number", list: "a li
 
 
 def _want(table: Mapping[str, Any], key: str, kind: type, where: str, *, null: bool = False) -> Any:
+    value = table.get(key)
+    if type(value) is kind:  # a million outcomes are read this way
+        return value
     name = f"{where}.{key}" if where else key
     if key not in table:
         raise RecordError(f"outcome lacks {name!r}")
-    value = table[key]
     if value is None and null:
         return None
     if kind is float:
         return _read_number(value, name)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise RecordError(f"{name!r} must be {_NAMES[kind]}, got {_show(value)}")
-    return value
+    raise RecordError(f"{name!r} must be {_NAMES[kind]}, got {_show(value)}")
 
 
 def _show(value: object) -> str:
@@ -274,6 +275,8 @@ def _show(value: object) -> str:
 
 
 def _read_number(value: object, name: str) -> float:
+    if type(value) is float:
+        return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     if value in ("nan", "inf", "-inf"):
@@ -290,14 +293,13 @@ def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...], where:
 
 def _read_side(table: Mapping[str, Any], where: str) -> Side:
     fields = _want(table, "fields", dict, where)
-    for name in fields:
-        _want(fields, name, str, f"{where}.fields")
+    for name, value in fields.items():
+        if type(value) is not str:
+            _want(fields, name, str, f"{where}.fields")
     scores = _want(table, "scores", list, where)
-    return Side(
-        fields,
-        _want(table, "prediction", int, where, null=True),
-        tuple(_read_number(score, f"{where}.scores") for score in scores),
-    )
+    if not all(type(score) is float for score in scores):
+        scores = [_read_number(score, f"{where}.scores") for score in scores]
+    return Side(fields, _want(table, "prediction", int, where, null=True), tuple(scores))
 
 
 def _read_edit(table: object) -> Edit:
@@ -331,7 +333,7 @@ def from_plain(plain: object) -> Outcome:
         seconds=_want(plain, "seconds", float, ""),
         seed=_want(plain, "seed", int, ""),
         reason=_want(plain, "reason", str, "", null=True),
-        measures={name: _want(measures, name, float, "measures") for name in measures},
+        measures={name: _want(measures, name, float, "measures") for name in measures} if measures else {},
         by=_want(plain, "by", str, "", null=True) if "by" in plain else None,
         meaning=_want(plain, "meaning", float, "") if "meaning" in plain else None,
         flips=_want(plain, "flips", int, "") if "flips" in plain else 0,

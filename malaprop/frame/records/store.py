@@ -14,7 +14,7 @@ from malaprop.core.errors import RecordError
 from malaprop.core.files import remove_partial_files
 from malaprop.core.ids import Ids
 from malaprop.frame.records.lines import Lines, open_lines, scan
-from malaprop.frame.records.outcome import Outcome, from_plain, to_json
+from malaprop.frame.records.outcome import Outcome, Status, from_plain, to_json
 from malaprop.frame.records.run import FILE as RUN_FILE
 from malaprop.frame.records.run import Run
 
@@ -161,6 +161,18 @@ class LineKind:
 OUTCOMES = LineKind(file=FILE, what="outcomes", read=from_plain, write=to_json)
 
 
+class EncodedLine(NamedTuple):
+    """An outcome as its line in the file: the worker encodes it, and the driver of many workers only writes."""
+
+    id: str
+    status: Status
+    text: str
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> EncodedLine:
+        return cls(outcome.id, outcome.status, to_json(outcome))
+
+
 class Writer:
     """Appends finished items to a run folder, inside `with`; a second writer raises. `done` holds the ids on disk.
 
@@ -221,7 +233,13 @@ class Writer:
 
     def add(self, row: Finished) -> None:
         """Write one line; when it returns, a kill of this process cannot lose the item."""
-        if row.id in self.done:
+        if not self.add_new(row):
             raise RecordError(f"{self.folder} already holds an outcome of example {row.id!r}; ids must differ")
-        self._lines.append(self.kind.write(row))
+
+    def add_new(self, row: Finished) -> bool:
+        """Write one line as `add` does, unless its id is there already; return whether it was new."""
+        if row.id in self.done:
+            return False
+        self._lines.append(row.text if isinstance(row, EncodedLine) else self.kind.write(row))
         self.done.add(row.id)
+        return True

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
@@ -144,14 +144,24 @@ class Selection:
         part, why, whole = self.split, "", None
         if part == "auto" and trains:
             part, why = "test", "models are trained on the rest"
-        elif part == "auto" and (marks := dict(trained_on(victims))):
+        elif part == "auto" and (marks := self._may_be_of(list(trained_on(victims)))):
             whole = load(self.data, text=self.text, label=self.label)
-            if who := [name for name, mark in marks.items() if mark == whole.fingerprint]:
+            if who := [one.model for one in marks if one.data == whole.fingerprint]:
                 part, why = "test", f"{', '.join(who)} {'was' if len(who) == 1 else 'were'} trained on the rest"
         if part in ("auto", "all"):
             return self._every_row(whole, hold=hold)
         whole = whole if whole is not None else load(self.data, text=self.text, label=self.label)
         return self._cut(whole, part, why)
+
+    def _may_be_of(self, marks: Sequence[TrainingMark]) -> Sequence[TrainingMark]:
+        """Return the marks of models that may have been trained on this file, by its rows: a large one is not held."""
+        from malaprop.data.base import reach
+        from malaprop.data.stream import is_large
+
+        if not marks or not is_large(self.data):
+            return marks
+        rows = len(reach(self.data, text=self.text, label=self.label))
+        return [one for one in marks if not one.rows or one.rows <= rows <= 2 * one.rows]
 
     def _every_row(self, whole: Dataset | None, *, hold: bool) -> Examples:
         from malaprop.data.base import Dataset, load, reach
@@ -217,16 +227,26 @@ class _Once:
         return self._whole
 
 
-def trained_on(victims: Collection[Any]) -> Iterator[tuple[str, str]]:
-    """Yield each model folder among the victims, also inside defences and ensembles, with its data's fingerprint."""
+class TrainingMark(NamedTuple):
+    """What a model's card says of its data: the fingerprint, and the rows of the training part (0: not known)."""
+
+    model: str
+    data: str
+    rows: int
+
+
+def trained_on(victims: Collection[Any]) -> Iterator[TrainingMark]:
+    """Yield the mark of each model folder among the victims, also inside defences and ensembles."""
     named = [os.fspath(victim) for victim in victims if isinstance(victim, (str, os.PathLike))]
     for folder in dict.fromkeys(inner for victim in named for inner in _inside(victim)):
         for card in _CARDS:
             try:
-                mark = json.loads((Path(folder).expanduser() / card).read_text(encoding="utf-8"))["data_fingerprint"]
-            except (OSError, ValueError, KeyError, TypeError):
+                said = json.loads((Path(folder).expanduser() / card).read_text(encoding="utf-8"))
+                figures = said.get("figures", {})
+                rows = int(figures.get("train_rows", 0)) - int(figures.get("added_rows", 0))
+                yield TrainingMark(folder, str(said["data_fingerprint"]), rows)
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 continue  # no model of ours, or a damaged card: whoever loads it says what is wrong with it
-            yield folder, str(mark)
 
 
 def _inside(victim: str) -> Iterator[str]:

@@ -120,11 +120,12 @@ def attack_share(
     context: WorkerContext, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int,
     notes: Sequence[str] = (), clean: CleanAnswers | None = None,
 ) -> Iterator[Any]:  # fmt: skip
-    """Attack a share of the examples: yield the `Run` with its warnings (`notes`), then each outcome.
+    """Attack a share of the examples: yield the `Run` with its warnings (`notes`), then each outcome as its line.
 
     `clean` holds the victim's answers for the unchanged examples, if they were asked before all attacks.
     """
     from malaprop.core.victim import VictimDescription
+    from malaprop.frame.records.store import EncodedLine
     from malaprop.frame.runs.folder import describe
     from malaprop.frame.runs.local import run
     from malaprop.frame.runs.victims import assume_labels
@@ -137,7 +138,7 @@ def attack_share(
     for outcome in run(attack, victim, share.items, seed=seed, width=width, services=services, known=known):
         if context.budget_client is not None:
             context.budget_client.end()
-        yield outcome
+        yield EncodedLine.of(outcome)
 
 
 def describe_errors(run: Sequence[Outcome]) -> str:

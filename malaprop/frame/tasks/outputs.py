@@ -223,8 +223,7 @@ class RunFolder:
                     raise RecordError(f"{folder}: two workers do not do the same work: {difference}")
             else:
                 assert writer is not None, f"{folder.name}: a run begins with its Run"
-                if piece.id not in writer.done:
-                    writer.add(piece)
+                writer.add_new(piece)
 
         with ExitStack() as stack:
             yield add

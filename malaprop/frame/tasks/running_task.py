@@ -10,7 +10,7 @@ from typing import Any
 
 from malaprop.core.errors import VictimError, plain
 from malaprop.frame.tasks.outputs import Add, Skipped
-from malaprop.frame.tasks.task import LARGEST, Inputs, Outline, Portion, Share, Shares, Task
+from malaprop.frame.tasks.task import IN_FLIGHT, Inputs, Outline, Portion, Share, Shares, Task
 from malaprop.frame.tasks.workers.job import Job
 
 DEATHS = 3  # a task fails after it lost so many workers in a row without one piece
@@ -80,7 +80,7 @@ class RunningTask:
         if whole and front is None:
             self.handed_out = True
             return Job(number, self.task, Share(self.shares.rest(), self.whole))
-        portion = self.shares.next(helpers, LARGEST if front is None else max(1, front - self.reach))
+        portion = self.shares.next(helpers, IN_FLIGHT if front is None else max(1, front - self.reach))
         if portion is None:
             self.handed_out = True
             if self.pieces or self.running:

@@ -111,7 +111,8 @@ def plan_of(tasks: Iterable[Task]) -> Plan:
 # --- shares: how items are divided among workers, and how those of a lost worker are handed out again
 
 
-LARGEST, SMALLEST = 2048, 32
+LARGEST, SMALLEST = 2048, 32  # items in a portion
+IN_FLIGHT = 1 << 16  # items that all workers hold together; the driver holds them too, some 1 kB each
 _CARE = 2  # safety factor on the highest cost of an item so far
 KILLS = 3  # an item that killed so many workers alone is not tried again
 
@@ -147,7 +148,7 @@ class Shares:
         """Whether a lost worker's items wait to be handed out again."""
         return bool(self._back)
 
-    def next(self, workers: int, most: int = LARGEST) -> Portion | None:
+    def next(self, workers: int, most: int = IN_FLIGHT) -> Portion | None:
         """Return the next portion, returned items first, or None; `most` bounds all workers' items together."""
         if self._back:
             return self._back.popleft()

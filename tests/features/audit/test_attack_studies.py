@@ -13,8 +13,8 @@ from malaprop.cli.main import main
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.features.audit.study import Audit
 from malaprop.features.defending.evaluation_study import DefenceTest
-from malaprop.frame.records.outcome import Outcome, compare_key
-from malaprop.frame.records.store import find_runs, read_outcomes
+from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.records.store import EncodedLine, find_runs, read_outcomes
 from malaprop.frame.study.commands import read_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
@@ -30,7 +30,11 @@ def killer(after: int):
     left = iter(range(after - 1))
 
     def listen(happening):
-        if isinstance(happening, PieceWritten) and isinstance(happening.piece, Outcome) and next(left, None) is None:
+        if (
+            isinstance(happening, PieceWritten)
+            and isinstance(happening.piece, EncodedLine)
+            and next(left, None) is None
+        ):
             raise Killed
 
     return listen

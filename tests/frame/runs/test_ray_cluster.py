@@ -16,8 +16,8 @@ import toy
 from malaprop.core.errors import SettingError
 from malaprop.data.base import of
 from malaprop.features.audit.attack import AttackRun
-from malaprop.frame.records.outcome import Outcome, compare_key
-from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.records.store import EncodedLine, read_outcomes
 from malaprop.frame.study.attack_tasks import Conditions
 from malaprop.frame.study.run_options import OutputOptions, RunOptions
 from malaprop.frame.study.selection import Selection
@@ -55,7 +55,7 @@ def test_a_node_killed_in_mid_run_costs_no_outcome_and_none_comes_twice(cluster,
     def watch(happening):
         if isinstance(happening, WorkerLost):
             lost.append(happening)
-        if not isinstance(happening, PieceWritten) or not isinstance(happening.piece, Outcome):
+        if not isinstance(happening, PieceWritten) or not isinstance(happening.piece, EncodedLine):
             return
         seen.append(happening.piece.id)
         if len(seen) == 60:

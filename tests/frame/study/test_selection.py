@@ -9,6 +9,7 @@ import pytest
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.data.base import load
+from malaprop.data.stream import Stream
 from malaprop.frame.study.selection import Selection, trained_on
 
 
@@ -85,6 +86,16 @@ def test_a_sample_of_a_large_file_is_that_of_a_small_one(file, monkeypatch):
     large = Selection(data=str(file), n=7, seed=3).examples()
     assert list(large) == list(small)
     assert large.fingerprint == small.fingerprint
+
+
+def test_a_large_file_is_not_held_to_see_that_a_victim_was_trained_on_another(file, tmp_path, monkeypatch):
+    monkeypatch.setattr("malaprop.data.stream.LARGE", 1)
+    own, other = tmp_path / "own", tmp_path / "other"
+    for folder, mark, rows in ((own, load(file).fingerprint, 160), (other, "0" * 16, 6782)):
+        model(folder, mark)
+        (folder / "model.json").write_text(json.dumps({"data_fingerprint": mark, "figures": {"train_rows": rows}}))
+    assert isinstance(Selection(data=str(file), n=0).examples([str(other)]), Stream)
+    assert Selection(data=str(file), n=0).examples([str(other), str(own)]).part == "test"
 
 
 def test_a_file_of_translations_is_cut_by_its_sources(tmp_path):
