@@ -1,14 +1,19 @@
 """What blind readers say of the successes of attacks: which keep meaning and label, and whether the judge agrees.
 
-python -m malaprop_bench.blind KEY LABELS LABELS CHANCES OUT   joins the draw, two readers' labels, the judge's chances
+python -m malaprop_bench.blind valid KEY OUT READER...    of the pairs in KEY, those of valid attacks (or: paper)
+
+KEY and READER are lines of JSON, one a pair, with the pair's number `n`: where it comes from, and what a reader says.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from malaprop.core.judgement import verdict
@@ -18,76 +23,78 @@ from malaprop.frame.records.summary import Rate
 Pair = Mapping[str, Any]
 VERDICTS = ("kept", "changed", "unclear")
 DATA = {"mr": "MR", "ag": "AG News"}
-VICTIMS = {"minilm": "MiniLM", "lstm": "LSTM", "cnn": "CNN"}
+VICTIMS = {"lstm": "LSTM", "minilm": "MiniLM"}
+RECIPES = {"textfooler": "`textfooler`", "pwws": "`pwws`"}
 
 
-def join(
-    drawn: Mapping[str, Any], labels: Sequence[Mapping[str, str]], chances: Mapping[str, float], **about: str
-) -> dict[str, Any]:
+def join(drawn: Iterable[Pair], readers: Sequence[Iterable[Mapping[str, Any]]], **about: Any) -> dict[str, Any]:
     """Return the record: of each pair its words that changed, its attacks, its readers' labels and the judge's chance.
 
-    `drawn` has for each id the kind (valid or paper), the data, the text's id, the edits, and (victim, recipe) pairs.
     The record holds no texts.
     """
+    labels = [{one["n"]: label(one["verdict"], one["label_same"]) for one in found} for found in readers]
     pairs = [
         {
-            "id": one["text"], "kind": one["kind"], "data": one["data"],
-            "by": sorted({tuple(by[:2]) for by in one["by"]}),
-            "edits": [[edit["from"], edit["to"]] for edit in one["edits"]],
-            "read": [found[key] for found in labels], "judge": round(chances[key], 4),
+            "id": one["id"], "data": one["data"], "by": sorted(map(list, one["by"])), "edits": one["edits"],
+            "read": [found[one["n"]] for found in labels], "judge": one["judge"],
         }
-        for key, one in drawn.items()
+        for one in drawn
     ]  # fmt: skip
     return {**about, "pairs": pairs}
 
 
+def label(meaning: str, label_same: str) -> str:
+    """Return what a reader says of a pair: `kept` needs the meaning and the label of the original."""
+    if meaning == "changed" or label_same == "no":
+        return "changed"
+    return "kept" if (meaning, label_same) == ("kept", "yes") else "unclear"
+
+
+def settle(pair: Pair) -> str:
+    """Return the label that most readers give the pair; `unclear` if there is none."""
+    many = Counter[str](pair["read"])
+    name, count = many.most_common(1)[0]
+    return name if 2 * count > many.total() else "unclear"
+
+
 # --- the share that keeps the meaning
 
-KEPT = ("successes of", "pairs", "reader 1", "reader 2", "both readers", "either reader")
+KEPT = ("successes of", "pairs", "kept", "changed", "unclear", "share kept", "by each reader")
 
 
 def kept_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """Return for all valid successes, and by data, victim and recipe, the share that readers say keeps the meaning."""
-    valid = _of(held, "valid")
-    rows = [_kept("valid attacks", valid)]
-    rows += [_kept(f"valid, {name}", [one for one in valid if one["data"] == key]) for key, name in DATA.items()]
-    for place, names in ((0, VICTIMS), (1, {"textfooler": "`textfooler`", "pwws": "`pwws`"})):
+    """Return for all successes, and by data, victim and recipe, how many keep the meaning, by most readers."""
+    pairs = held["pairs"]
+    groups = {"all": pairs}
+    groups |= {name: [one for one in pairs if one["data"] == key] for key, name in DATA.items()}
+    for place, names in enumerate((VICTIMS, RECIPES)):
         for key, name in names.items():
-            rows.append(_kept(f"valid, {name}", [one for one in valid if any(by[place] == key for by in one["by"])]))
-    for recipe in ("textfooler", "pwws"):
-        rows.append(_kept(f"`{recipe}` as published", _of(held, "paper", recipe)))
-    return [row for row in rows if row[1] != "0"]
-
-
-def _of(held: Mapping[str, Any], kind: str, recipe: str = "") -> list[Pair]:
-    return [
-        one for one in held["pairs"] if one["kind"] == kind and (not recipe or any(by[1] == recipe for by in one["by"]))
-    ]
+            groups[name] = [one for one in pairs if any(by[place] == key for by in one["by"])]
+    return [_kept(name, some) for name, some in groups.items() if some]
 
 
 def _kept(name: str, pairs: Sequence[Pair]) -> list[str]:
-    each = [Rate(sum(one["read"][at] == "kept" for one in pairs), len(pairs)) for at in (0, 1)]
-    both = Rate(sum(set(one["read"]) == {"kept"} for one in pairs), len(pairs))
-    either = Rate(sum("kept" in one["read"] for one in pairs), len(pairs))
-    return [name, f"{len(pairs)}", *map(str, (*each, both, either))]
+    found = [settle(one) for one in pairs]
+    each = [sum(one["read"][at] == "kept" for one in pairs) / len(pairs) for at in range(len(pairs[0]["read"]))]
+    counts = [f"{found.count(one)}" for one in VERDICTS]
+    return [name, f"{len(pairs)}", *counts, str(Rate(found.count("kept"), len(found))), _join(f"{s:.0%}" for s in each)]
+
+
+def _join(cells: Iterable[str]) -> str:
+    return ", ".join(cells)
 
 
 # --- how far the readers agree
 
-AGREE = ("successes of", "pairs", "same label", "kappa")
+AGREE = ("successes of", "pairs", "all readers alike", "kappa of two readers, mean")
 
 
-def agree_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """Return how often the two readers give the same label, and Cohen's kappa, for each kind of pair and for all."""
-    groups = {"valid attacks": _of(held, "valid"), "attacks as published": _of(held, "paper"), "all": held["pairs"]}
-    return [
-        [name, f"{len(pairs)}", str(Rate(sum(len(set(one["read"])) == 1 for one in pairs), len(pairs))), _shown(pairs)]
-        for name, pairs in groups.items()
-    ]
-
-
-def _shown(pairs: Sequence[Pair]) -> str:
-    return f"{find_kappa([tuple(one['read']) for one in pairs]):.2f}"
+def agree_row(name: str, pairs: Sequence[Pair]) -> list[str]:
+    """Return how often all readers give the same label, and Cohen's kappa, the mean over all two of them."""
+    alike = Rate(sum(len(set(one["read"])) == 1 for one in pairs), len(pairs))
+    two = combinations(range(len(pairs[0]["read"])), 2)
+    kappa = fmean(find_kappa([(one["read"][a], one["read"][b]) for one in pairs]) for a, b in two)
+    return [name, f"{len(pairs)}", str(alike), f"{kappa:.2f}"]
 
 
 def find_kappa(labels: Sequence[tuple[str, str]]) -> float:
@@ -103,59 +110,63 @@ def find_kappa(labels: Sequence[tuple[str, str]]) -> float:
 
 # --- the judge beside the readers
 
-JUDGED = ("successes of", "labels of", "pairs", "kept", "right, cut at 0.5", "always changed", "sure and right", "AUC")
+JUDGED = ("labels of", "pairs", "of them kept", "right", "always changed", "sure", "sure and right", "AUC")
 
 
 def judge_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """Return how often the judge is right on the successes of attacks as published, by each reader and by both."""
-    rows = []
-    for recipe in ("textfooler", "pwws"):
-        pairs = _of(held, "paper", recipe)
-        readings = {
-            "reader 1": [(one["read"][0], one["judge"]) for one in pairs],
-            "reader 2": [(one["read"][1], one["judge"]) for one in pairs],
-            "both alike": [(one["read"][0], one["judge"]) for one in pairs if len(set(one["read"])) == 1],
-        }
-        rows += [[f"`{recipe}`", name, *_judged(found)] for name, found in readings.items()]
-    return rows
+    """Return how often the judge is right, by the label of most readers, by data, and by each reader.
+
+    A pair is kept by the judge if its chance is above 0.5; pairs that are unclear to the reader are left out.
+    """
+    pairs = held["pairs"]
+    readings = {"most readers": [(settle(one), one["judge"]) for one in pairs]}
+    readings |= {
+        f"most readers, {name}": [(settle(one), one["judge"]) for one in pairs if one["data"] == key]
+        for key, name in DATA.items()
+    }
+    readings |= {
+        f"reader {at + 1}": [(one["read"][at], one["judge"]) for one in pairs] for at in range(len(pairs[0]["read"]))
+    }
+    return [[name, *_judged(found)] for name, found in readings.items() if found]
 
 
 def _judged(found: Iterable[tuple[str, float]]) -> list[str]:
     """Return the cells of some (label, chance) pairs; those that were unclear to the reader are left out."""
-    clear = [(label == "kept", chance) for label, chance in found if label != "unclear"]
-    kept = [chance for label, chance in clear if label]
-    changed = [chance for label, chance in clear if not label]
-    right = sum((chance >= 0.5) == label for label, chance in clear)
-    sure = [(verdict(chance) == "kept") == label for label, chance in clear if verdict(chance) != "unsure"]
+    clear = [(said == "kept", chance) for said, chance in found if said != "unclear"]
+    kept = [chance for same, chance in clear if same]
+    changed = [chance for same, chance in clear if not same]
+    right = sum((chance > 0.5) == same for same, chance in clear)
+    sure = [(verdict(chance) == "kept") == same for same, chance in clear if verdict(chance) != "unsure"]
     auc = find_auc(changed, kept) if kept and changed else None
     return [
         f"{len(clear)}",
         f"{len(kept)}",
         str(Rate(right, len(clear))),
         f"{len(changed) / len(clear):.1%}",
+        f"{len(sure) / len(clear):.1%}",
         str(Rate(sum(sure), len(sure))),
         "" if auc is None else f"{auc.value:.3f} ({auc.low:.3f}-{auc.high:.3f})",
     ]
 
 
-PASSED = ("chance", "pairs", "of them kept, both readers")
+PASSED = ("verdict of the judge", "pairs", "kept", "changed", "unclear")
 
 
-def passed_rows(held: Mapping[str, Any], recipe: str) -> list[list[str]]:
-    """Return for each verdict of the judge how many pairs of a recipe as published have it, and how many are kept."""
+def verdict_rows(held: Mapping[str, Any]) -> list[list[str]]:
+    """Return for each verdict of the judge how many pairs have it, and what most readers say of them."""
     rows = []
     for name in ("kept", "unsure", "changed"):
-        some = [one for one in _of(held, "paper", recipe) if verdict(one["judge"]) == name]
-        rows.append([name, f"{len(some)}", f"{sum(set(one['read']) == {'kept'} for one in some)}"])
+        found = [settle(one) for one in held["pairs"] if verdict(one["judge"]) == name]
+        rows.append([name, f"{len(found)}", *(f"{found.count(one)}" for one in VERDICTS)])
     return rows
 
 
-def _read(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+def _read(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 if __name__ == "__main__":
-    key, one, two, judged, out = sys.argv[1:]
-    made = join(_read(key), [_read(one), _read(two)], _read(judged))
+    kind, key, out, *given = sys.argv[1:]
+    made = join([one for one in _read(key) if one["kind"] == kind], [_read(path) for path in given])
     text = json.dumps(made, ensure_ascii=False).replace('{"id"', '\n{"id"')
     Path(out).write_text(text + "\n", encoding="utf-8")

@@ -4,17 +4,41 @@ import pytest
 from malaprop_bench import blind
 
 
-def pair(kind, read, judge=0.9, data="mr", by=(("lstm", "textfooler"),)):
-    return {"kind": kind, "read": list(read), "judge": judge, "data": data, "by": [list(one) for one in by]}
+def pair(read, judge=0.9, data="mr", by=(("lstm", "textfooler"),)):
+    return {"read": list(read), "judge": judge, "data": data, "by": [list(one) for one in by]}
 
 
 def test_a_pair_counts_for_every_attack_that_found_it_and_once_for_all():
     both = (("lstm", "pwws"), ("minilm", "textfooler"))
-    held = {"pairs": [pair("valid", ("kept", "kept"), by=both), pair("valid", ("kept", "changed"), data="ag")]}
+    held = {"pairs": [
+        pair(("kept", "kept", "changed"), by=both),
+        pair(("kept", "changed", "changed"), data="ag"), pair(("kept", "changed", "unclear"), data="ag"),
+    ]}  # fmt: skip
     rows = {row[0]: row[1:] for row in blind.kept_rows(held)}
-    assert [rows[name][0] for name in ("valid attacks", "valid, MR", "valid, LSTM", "valid, MiniLM")] == [*"2121"]
-    assert [cell.split(" ")[1].split(",")[0] for cell in rows["valid attacks"][1:]] == ["(2/2", "(1/2", "(1/2", "(2/2"]
-    assert "valid, CNN" not in rows, "no such pair"
+    assert [rows[name][0] for name in ("all", "MR", "AG News", "LSTM", "MiniLM", "`pwws`")] == [*"312311"]
+    assert rows["all"][1:4] == ["1", "1", "1"], "no label has most of the readers: unclear"
+    assert rows["all"][4].startswith("33.3% (1/3")
+    assert rows["all"][5] == "100%, 33%, 0%"
+
+
+@pytest.mark.parametrize(
+    ("meaning", "same", "found"),
+    [
+        ("kept", "yes", "kept"),
+        ("kept", "no", "changed"),
+        ("changed", "yes", "changed"),
+        ("kept", "unclear", "unclear"),
+        ("unclear", "yes", "unclear"),
+        ("unclear", "no", "changed"),
+    ],
+)
+def test_a_pair_is_kept_if_meaning_and_label_are(meaning, same, found):
+    assert blind.label(meaning, same) == found
+
+
+def test_two_readers_settle_a_pair_if_they_agree():
+    assert blind.settle(pair(("kept", "kept"))) == "kept"
+    assert blind.settle(pair(("kept", "changed"))) == "unclear"
 
 
 def test_kappa_is_agreement_beyond_chance():
@@ -22,43 +46,39 @@ def test_kappa_is_agreement_beyond_chance():
     # same 0.7; by chance (.6 * .5) + (.3 * .5) + (.1 * 0) = .45
     assert blind.find_kappa(labels) == pytest.approx((0.7 - 0.45) / (1 - 0.45))
     assert blind.find_kappa([("kept", "kept")]) == 1
-    held = {"pairs": [pair("valid", one) for one in labels] + [pair("paper", ("kept", "kept"))]}
-    assert [row[1] for row in blind.agree_rows(held)] == ["10", "1", "11"]
+    row = blind.agree_row("all", [pair(one) for one in labels])
+    assert (row[:2], row[2].split()[0], row[3]) == (["all", "10"], "70.0%", "0.45")
 
 
-def test_the_judge_is_right_where_it_says_what_the_reader_said():
+def test_the_judge_is_right_where_it_says_what_the_readers_said():
     held = {"pairs": [
-        pair("paper", ("kept", "kept"), 0.9), pair("paper", ("changed", "changed"), 0.6),
-        pair("paper", ("changed", "kept"), 0.1), pair("paper", ("unclear", "unclear"), 0.1),
-        pair("paper", ("changed", "changed"), 0.95, by=(("lstm", "pwws"),)),
-        pair("valid", ("changed", "changed"), 0.9),
+        pair(("kept", "kept"), 0.9), pair(("changed", "changed"), 0.6), pair(("changed", "kept"), 0.1),
+        pair(("unclear", "unclear"), 0.1), pair(("changed", "changed"), 0.5),
     ]}  # fmt: skip
-    rows = {(row[0], row[1]): row[2:] for row in blind.judge_rows(held)}
-    one = rows["`textfooler`", "reader 1"]
-    assert (one[0], one[1]) == ("3", "1"), "unclear ones are left out"
-    assert "(2/3" in one[2]
-    assert one[3] == "66.7%"
-    assert "(2/2" in one[4]
-    assert one[5].startswith("1.000")
-    assert rows["`textfooler`", "both alike"][0] == "2"
-    assert rows["`pwws`", "reader 1"][2].startswith("0.0%")
-    assert rows["`pwws`", "reader 1"][5] == ""
-    assert blind.passed_rows(held, "textfooler") == [["kept", "1", "1"], ["unsure", "1", "0"], ["changed", "2", "0"]]
+    rows = {row[0]: row[1:] for row in blind.judge_rows(held)}
+    one = rows["reader 1"]
+    assert (one[0], one[1]) == ("4", "1"), "unclear ones are left out"
+    assert "(3/4" in one[2], "a chance of 0.5 is not kept"
+    assert one[3:5] == ["75.0%", "50.0%"]
+    assert "(2/2" in one[5]
+    assert one[6].startswith("1.000")
+    assert rows["most readers"][0] == "3"
+    assert blind.verdict_rows(held) == [
+        ["kept", "1", "1", "0", "0"], ["unsure", "2", "0", "2", "0"], ["changed", "2", "0", "0", "2"],
+    ]  # fmt: skip
 
 
 def test_a_record_has_words_and_labels_and_no_text():
-    edit = {"field": "text", "slot": 1, "op": "replace", "from": "film", "to": "movie"}
     one = {
-        "kind": "valid",
-        "data": "mr",
-        "text": "ab",
-        "edits": [edit],
-        "by": [["lstm", "pwws", "kept"]],
-        "original": "a",
-    }
-    held = blind.join({"7": one}, [{"7": "kept"}, {"7": "unclear"}], {"7": 0.87654}, what="x")
-    assert held["what"] == "x"
-    assert held["pairs"] == [{
-        "id": "ab", "kind": "valid", "data": "mr", "by": [("lstm", "pwws")], "edits": [["film", "movie"]],
-        "read": ["kept", "unclear"], "judge": 0.8765,
-    }]  # fmt: skip
+        "n": 7, "kind": "valid", "data": "mr", "id": "ab", "edits": [["film", "movie"]],
+        "by": [["lstm", "pwws"]], "judge": 0.8765, "original": "a", "changed": "b",
+    }  # fmt: skip
+    readers = [
+        [{"n": 7, "verdict": "kept", "label_same": "yes", "why": "no"}],
+        [{"n": 7, "verdict": "kept", "label_same": "no"}],
+    ]
+    held = blind.join([one], readers, what="x")
+    assert held == {"what": "x", "pairs": [{
+        "id": "ab", "data": "mr", "by": [["lstm", "pwws"]], "edits": [["film", "movie"]],
+        "read": ["kept", "changed"], "judge": 0.8765,
+    }]}  # fmt: skip
