@@ -30,7 +30,7 @@ class Model:
     plain_sets: str = ""
     hard_sets: str = ""
     helpers: int = 1  # processes that attack the training texts, for methods with recipes
-    nice: int = 0
+    nice: int = 2  # of hardened trainings; plain ones come first
 
     @property
     def name(self) -> str:
@@ -59,33 +59,33 @@ class Test:
     detector: str = ""  # fitted for the first of `hard`
     least: float = 0  # accuracy without attack that the detector must keep, on validation texts
     jobs: int = 4
-    nice: int = 1
+    nice: int = 3
 
 
 _WORDS = {"swaps": "swaps", "misspelt": MISSPELT.format(share=1)}
 MODELS = (
-    Model(data="ag_news", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4", helpers=5,
+    Model(data="ag_news", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4", helpers=5, nice=1,
           hard={"attacked": ATTACKED.format(every=8), "swapped": SWAPPED}),
     Model(data="mr-full", model="BERT", plain_sets="epochs=2", hard_sets="epochs=3 rate=1e-4", helpers=3,
           hard={"attacked": ATTACKED.format(every=2), "misspelt": MISSPELT.format(share=0.5), "fact": "fact"}),
-    Model(data="sst2", model="BERT", plain_sets="epochs=2", hard_sets="epochs=3 rate=1e-4", helpers=2, nice=1,
+    Model(data="sst2", model="BERT", plain_sets="epochs=2", hard_sets="epochs=3 rate=1e-4", helpers=2,
           hard={"attacked": ATTACKED.format(every=2)}),
     Model(data="imdb-full", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4",
           hard={"swapped": SWAPPED}),
-    Model(data="mr-full", model="LSTM-W-GloVe-1", hard=_WORDS, nice=1),
-    Model(data="mr-full", model="CNN-W-GloVe-1", hard=_WORDS, nice=1),
+    Model(data="mr-full", model="LSTM-W-GloVe-1", hard=_WORDS),
+    Model(data="mr-full", model="CNN-W-GloVe-1", hard=_WORDS),
 )  # fmt: skip
 TESTS = (
     Test(of="ag_news-BERT", name="swapped", texts=500, hard=("swapped",)),
     Test(of="ag_news-BERT", name="attacked", texts=500, hard=("attacked",), detector="all:of=fgws+rde", least=0.917,
-         jobs=6, nice=0),
+         jobs=6, nice=1),
     Test(of="mr-full-BERT", name="attacked", texts=500, hard=("attacked", "misspelt")),
-    Test(of="mr-full-BERT", name="votes", texts=500, hard=("fact",), around=("five", "fuse([fact])"), nice=2),
-    Test(of="sst2-BERT", name="attacked", texts=500, hard=("attacked",), jobs=3, nice=2),
+    Test(of="mr-full-BERT", name="votes", texts=500, hard=("fact",), around=("five", "fuse([fact])"), nice=4),
+    Test(of="sst2-BERT", name="attacked", texts=500, hard=("attacked",), jobs=3, nice=3),
     Test(of="imdb-full-BERT", name="swapped", texts=100, hard=("swapped",), jobs=5),
     Test(of="mr-full-LSTM-W-GloVe-1", name="swaps", texts=500, hard=("swaps", "misspelt"),
-         around=("fuse:words=5:samples=5([swaps])",), jobs=2, nice=2),
-    Test(of="mr-full-CNN-W-GloVe-1", name="swaps", texts=500, hard=("swaps", "misspelt"), jobs=2, nice=2),
+         around=("fuse:words=5:samples=5([swaps])",), jobs=2, nice=4),
+    Test(of="mr-full-CNN-W-GloVe-1", name="swaps", texts=500, hard=("swaps", "misspelt"), jobs=2, nice=4),
 )  # fmt: skip
 PROFILED = {
     "mr-full-BERT": ("plain", "misspelt", "attacked"),
@@ -113,7 +113,7 @@ def list_valid() -> Iterator[Lane]:
 def _list_trainings(model: Model) -> Iterator[Lane]:
     words = f"train {model.model} --data {model.data} {as_options(model.plain_sets)} --out {model.folder(PLAIN)}"
     plain = Turn(step=model.step(PLAIN), commands=(words,), needs=(), aid=True)
-    yield Lane(name=plain.step, turns=(plain,), parts=_PARTS, nice=model.nice)
+    yield Lane(name=plain.step, turns=(plain,), parts=_PARTS)
     for short, method in model.hard.items():
         step = model.step(short)
         words = (
@@ -169,7 +169,7 @@ def _list_profiles(models: dict[str, Model]) -> Iterator[Lane]:
             f"--out {{root}}/{step}"
         )
         turn = Turn(step=step, commands=(words,), needs=tuple(steps))
-        yield Lane(name=step, turns=(turn,), jobs=6, parts=_PARTS, nice=2 + seed)
+        yield Lane(name=step, turns=(turn,), jobs=6, parts=_PARTS, nice=3 + seed)
 
 
 def _read(model: Model, split: str, many: str) -> Lane:
@@ -181,4 +181,4 @@ def _read(model: Model, split: str, many: str) -> Lane:
         for recipe in ATTACKS.split(",")
     )
     turn = Turn(step=step, commands=words, needs=(model.step(PLAIN),))
-    return Lane(name=step, turns=(turn,), jobs=3, parts=_PARTS, nice=4)
+    return Lane(name=step, turns=(turn,), jobs=3, parts=_PARTS, nice=5)
