@@ -30,6 +30,7 @@ class Model:
     plain_sets: str = ""
     hard_sets: str = ""
     helpers: int = 1  # processes that attack the training texts, for methods with recipes
+    parts: int = 24  # of the GPU's memory: what a process that trains it may take
     nice: int = 2  # of hardened trainings; plain ones come first
 
     @property
@@ -70,7 +71,7 @@ MODELS = (
           hard={"attacked": ATTACKED.format(every=2), "misspelt": MISSPELT.format(share=0.5), "fact": "fact"}),
     Model(data="sst2", model="BERT", plain_sets="epochs=2", hard_sets="epochs=3 rate=1e-4", helpers=2,
           hard={"attacked": ATTACKED.format(every=2)}),
-    Model(data="imdb-full", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4",
+    Model(data="imdb-full", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4", parts=12,
           hard={"swapped": SWAPPED}),
     Model(data="mr-full", model="LSTM-W-GloVe-1", hard=_WORDS),
     Model(data="mr-full", model="CNN-W-GloVe-1", hard=_WORDS),
@@ -94,7 +95,7 @@ PROFILED = {
 }
 PROFILE_TEXTS, SEEDS = 1000, (0, 1)
 READ = {"mr-full-BERT": (("test", "all"), ("validation", "all")), "ag_news-BERT": (("test", "3000"),)}
-_PARTS = 30  # of the GPU's memory, a process
+_PARTS = 30  # of the GPU's memory, for a process that attacks
 
 
 def list_valid() -> Iterator[Lane]:
@@ -113,7 +114,7 @@ def list_valid() -> Iterator[Lane]:
 def _list_trainings(model: Model) -> Iterator[Lane]:
     words = f"train {model.model} --data {model.data} {as_options(model.plain_sets)} --out {model.folder(PLAIN)}"
     plain = Turn(step=model.step(PLAIN), commands=(words,), needs=(), aid=True)
-    yield Lane(name=plain.step, turns=(plain,), parts=_PARTS)
+    yield Lane(name=plain.step, turns=(plain,), parts=model.parts)
     for short, method in model.hard.items():
         step = model.step(short)
         words = (
@@ -122,7 +123,7 @@ def _list_trainings(model: Model) -> Iterator[Lane]:
         )
         hardened = Turn(step=step, commands=(words,), needs=(), aid=True)
         jobs = model.helpers if "recipe" in method else 1
-        yield Lane(name=step, turns=(hardened,), jobs=jobs, parts=_PARTS, nice=model.nice)
+        yield Lane(name=step, turns=(hardened,), jobs=jobs, parts=model.parts, nice=model.nice)
 
 
 def _list_test(model: Model, test: Test) -> Iterator[Lane]:
