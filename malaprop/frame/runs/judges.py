@@ -19,13 +19,14 @@ from malaprop.data.matching import names_of, number_of
 from malaprop.frame.runs.victims import Configured
 
 KINDS = "openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2"
+NO_JUDGE = "none"  # nobody rates the successes of a recipe as published
 Find = Callable[[Any], Victim]  # loads a model by its name
 
 
 def check_judge_name(name: str) -> None:
     """Raise on a name that is not that of a language model; the empty name is the packaged judge."""
-    if name and not is_language_model(name):
-        raise SettingError(f"no judge is called {name!r}; expected {KINDS}, or nothing for the packaged judge")
+    if name not in ("", NO_JUDGE) and not is_language_model(name):
+        raise SettingError(f"no judge is called {name!r}; expected {KINDS}, none, or nothing for the packaged judge")
     if name.startswith("openai:"):
         from malaprop.models.llm.remote import split_spec
 

@@ -44,15 +44,19 @@ def judge_option() -> Any:
     """Return the option that names another judge of meaning."""
     return opt(
         "",
-        "Another judge of meaning: a language model. openai:MODEL@http://host/v1, causal:FOLDER or causal:smollm2, in "
-        "place of the packaged judge; limits such as --max-queries count its answers too.",
+        "Another judge of meaning: a language model, or none. openai:MODEL@http://host/v1, causal:FOLDER or "
+        "causal:smollm2, in place of the packaged judge; limits such as --max-queries count its answers too. With "
+        "none, under --validity paper, nobody rates the successes: that takes most of the time of a fast attack.",
     )
 
 
 def check_judge(validity: str, judge: str = "") -> None:
     """Fetch the judge of meaning where it is needed; raise if it cannot be had."""
     from malaprop.assets.measures import why_no_judge
+    from malaprop.frame.runs.judges import NO_JUDGE
 
+    if validity != "paper" and judge == NO_JUDGE:
+        raise SettingError(f"--validity {validity} needs a judge of meaning; leave out --judge none")
     if validity != "paper" and (why := why_no_judge(judge, fetch=True)):
         raise AssetError(f"{why}; --validity paper attacks without it")
 
@@ -134,12 +138,13 @@ class Conditions:
         """Return whether the judge of meaning can read these texts, and a line where it cannot though it is wanted."""
         from malaprop.assets.measures import why_no_judge
         from malaprop.frame.runs.cautions import describe_foreign
+        from malaprop.frame.runs.judges import NO_JUDGE
 
         foreign = describe_foreign(texts, self.language)
         off = f"{foreign}: the guards and the judge of meaning read English, so they are off" if foreign else ""
         return {
             "foreign": bool(foreign),
-            "rated": not foreign and not why_no_judge(self.judge),
+            "rated": not foreign and self.judge != NO_JUDGE and not why_no_judge(self.judge),
             "off": "" if self.validity == "paper" else off,
         }
 
@@ -164,9 +169,9 @@ class Conditions:
 
     def open_judge(self, context: WorkerContext, victim: Victim, some: Sequence[Example]) -> list[VictimDescription]:
         """Load the models that the judge asks and describe its references; raise on one that cannot be asked."""
-        from malaprop.frame.runs.judges import check_reference, configure
+        from malaprop.frame.runs.judges import NO_JUDGE, check_reference, configure
 
-        if self.judge:
+        if self.judge not in ("", NO_JUDGE):
             self.open(context, configure(self.judge))
         found = [self.open(context, one) for one in self.judge_reference]
         for reference in found:

@@ -124,6 +124,14 @@ def test_a_judge_that_cannot_be_asked_is_said_before_the_run(place: Path, capsys
         assert "Traceback" not in "".join(lines)
 
 
+def test_nobody_rates_the_successes_of_a_recipe_as_published_where_nobody_is_to(monkeypatch: Any) -> None:
+    monkeypatch.setattr("malaprop.assets.measures.why_no_judge", lambda *_, **__: "")  # there would be one
+    found = attack(judge="none", measure=()).outcomes
+    assert [(one.status, one.meaning, one.validity) for one in found] == [("success", None, None)] * 3
+    with pytest.raises(SettingError, match="--validity valid needs a judge of meaning; leave out --judge none"):
+        attack(judge="none", validity="valid")
+
+
 def test_references_lower_the_judge_s_number_by_name_and_by_number() -> None:
     def other(texts: Any) -> Any:
         return [[0.8, 0.2] if "good" in text else [0.2, 0.8] for text in texts]
