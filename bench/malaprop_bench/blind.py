@@ -1,13 +1,16 @@
 """What blind readers say of the successes of attacks: which keep meaning and label, and whether the judge agrees.
 
-python -m malaprop_bench.blind valid KEY OUT READER...    of the pairs in KEY, those of valid attacks (or: paper)
+python -m malaprop_bench.blind draw KEY PAIRS N SEED FOLDER...    draws successes; readers see PAIRS alone
+python -m malaprop_bench.blind valid KEY OUT READER...            the record of valid (or: paper) attacks
 
-KEY and READER are lines of JSON, one a pair, with the pair's number `n`: where it comes from, and what a reader says.
+KEY, PAIRS and READER are lines of JSON, one a pair, with the pair's number `n`: where it comes from, its two texts, and
+what a reader says (`verdict`: kept, changed or unclear; `label_same`: yes, no or unclear).
 """
 
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +21,71 @@ from typing import Any
 
 from malaprop.core.judgement import verdict
 from malaprop.features.defending.detection.rates import find_auc
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import find_runs, outcomes_of
 from malaprop.frame.records.summary import Rate
 
 Pair = Mapping[str, Any]
 VERDICTS = ("kept", "changed", "unclear")
 DATA = {"mr": "MR", "ag": "AG News"}
-VICTIMS = {"lstm": "LSTM", "minilm": "MiniLM"}
+VICTIMS = {"lstm": "LSTM", "cnn": "CNN", "tfidf": "TF-IDF", "minilm": "MiniLM"}
 RECIPES = {"textfooler": "`textfooler`", "pwws": "`pwws`"}
+_NAMES = {"bert": "minilm", "ag_news": "ag"}  # parts of the names of victims and data that stand for another key
+
+
+# --- which successes are read
+
+
+def draw(folders: Iterable[Path], many: int, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return where each drawn success comes from, and the pairs of texts that readers see, in a random order.
+
+    Equal changes of one text are one pair. Each of the groups (valid or as published, data, victim) gives as many pairs
+    as the others, `many` in all; a group that has fewer gives all of them.
+    """
+    found: dict[tuple[bool, str, str], dict[str, Any]] = {}
+    for folder in sorted(find_runs(list(folders))):
+        run = Run.read(folder)
+        by = [_find_key(run.victim, VICTIMS), run.recipe]
+        for one in outcomes_of(folder):
+            if one.status == "success" and one.adversarial is not None:
+                judged = bool(run.parts.get("judge"))
+                pair = found.setdefault((judged, one.id, one.adversarial.text), _describe(run, one))
+                pair["by"] += [by] if by not in pair["by"] else []
+    rng = random.Random(seed)
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for key in sorted(found):
+        pair = found[key]
+        groups.setdefault((pair["kind"], pair["data"], pair["by"][0][0]), []).append(pair)
+    picked: list[dict[str, Any]] = []
+    for left, (_, group) in zip(range(len(groups), 0, -1), sorted(groups.items(), key=_size), strict=True):
+        picked += rng.sample(group, min(len(group), -(-(many - len(picked)) // left)))
+    rng.shuffle(picked)
+    key = [{"n": n, **{k: v for k, v in one.items() if k != "texts"}} for n, one in enumerate(picked)]
+    return key, [{"n": n, **one["texts"]} for n, one in enumerate(picked)]
+
+
+def _size(item: tuple[Any, Sequence[Any]]) -> int:
+    return len(item[1])
+
+
+def _describe(run: Run, one: Outcome) -> dict[str, Any]:
+    assert one.adversarial is not None
+    return {
+        "id": one.id, "kind": "valid" if run.parts.get("judge") else "paper", "data": _find_key(run.data, DATA),
+        "by": [], "edits": [[edit.before, edit.after] for edit in one.edits], "judge": one.meaning,
+        "texts": {"original": one.original.text, "changed": one.adversarial.text},
+    }  # fmt: skip
+
+
+def _find_key(name: str, keys: Iterable[str]) -> str:
+    """Return the short key of a victim or of data: the one that its name contains."""
+    lower = name.lower()
+    named = [key for part, key in _NAMES.items() if part in lower] + [key for key in keys if key in lower]
+    return named[0] if named else lower
+
+
+# --- what readers say of them
 
 
 def join(drawn: Iterable[Pair], readers: Sequence[Iterable[Mapping[str, Any]]], **about: Any) -> dict[str, Any]:
@@ -93,8 +154,8 @@ def agree_row(name: str, pairs: Sequence[Pair]) -> list[str]:
     """Return how often all readers give the same label, and Cohen's kappa, the mean over all two of them."""
     alike = Rate(sum(len(set(one["read"])) == 1 for one in pairs), len(pairs))
     two = combinations(range(len(pairs[0]["read"])), 2)
-    kappa = fmean(find_kappa([(one["read"][a], one["read"][b]) for one in pairs]) for a, b in two)
-    return [name, f"{len(pairs)}", str(alike), f"{kappa:.2f}"]
+    kappas = [find_kappa([(one["read"][a], one["read"][b]) for one in pairs]) for a, b in two]
+    return [name, f"{len(pairs)}", str(alike), f"{fmean(kappas):.2f}" if kappas else "-"]
 
 
 def find_kappa(labels: Sequence[tuple[str, str]]) -> float:
@@ -165,8 +226,16 @@ def _read(path: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+def _write_lines(path: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    Path(path).write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
 if __name__ == "__main__":
     kind, key, out, *given = sys.argv[1:]
+    if kind == "draw":
+        for path, rows in zip((key, out), draw(map(Path, given[2:]), int(given[0]), int(given[1])), strict=True):
+            _write_lines(path, rows)
+        raise SystemExit
     made = join([one for one in _read(key) if one["kind"] == kind], [_read(path) for path in given])
     text = json.dumps(made, ensure_ascii=False).replace('{"id"', '\n{"id"')
     Path(out).write_text(text + "\n", encoding="utf-8")

@@ -1,7 +1,12 @@
 """What blind readers found is counted from their labels: shares, agreement, and the judge beside them."""
 
+from dataclasses import replace
+
 import pytest
 from malaprop_bench import blind
+
+from malaprop.frame.records.outcome import Edit, Outcome, Side
+from malaprop.frame.records.run import Run
 
 
 def pair(read, judge=0.9, data="mr", by=(("lstm", "textfooler"),)):
@@ -82,3 +87,42 @@ def test_a_record_has_words_and_labels_and_no_text():
         "id": "ab", "data": "mr", "by": [["lstm", "pwws"]], "edits": [["film", "movie"]],
         "read": ["kept", "changed"], "judge": 0.8765,
     }]}  # fmt: skip
+
+
+def outcome(key, changed="a flick", status="success"):
+    sides = [
+        Side(fields={"text": text}, prediction=at, scores=(1.0, 0.0)) for at, text in enumerate(("a film", changed))
+    ]
+    return Outcome(
+        id=key, status=status, label=0, original=sides[0], adversarial=sides[1], meaning=0.8, changed_share=0.5,
+        edits=(Edit(field="text", slot=1, op="replace", before="film", after=changed[2:]),),
+    )  # fmt: skip
+
+
+def test_drawn_successes_are_distinct_and_readers_see_their_texts_alone(monkeypatch):
+    run = Run(recipe="pwws", victim="LSTM-W-GloVe-1", data="mr-full:test", n=4, parts={"judge": {"floor": 0.65}})
+    held = {
+        "a": (run, [outcome("1"), outcome("2"), outcome("3", status="failed")]),
+        "b": (replace(run, victim="BERT", recipe="textfooler"), [outcome("1"), outcome("1", "a movie")]),
+        "c": (replace(run, data="ag_news:test", parts={}), [outcome(f"{n}") for n in range(9)]),
+    }
+    monkeypatch.setattr(blind, "find_runs", list)
+    monkeypatch.setattr(blind.Run, "read", lambda folder: held[folder][0])
+    monkeypatch.setattr(blind, "outcomes_of", lambda folder: held[folder][1])
+    key, pairs = blind.draw(held, 6, seed=1)
+    assert (key, pairs) == blind.draw(held, 6, seed=1)
+    assert [one["n"] for one in key] == [one["n"] for one in pairs] == [*range(6)]
+    assert {*pairs[0]} == {"n", "original", "changed"}
+    kinds = [(one["kind"], one["data"]) for one in key]
+    assert (kinds.count(("valid", "mr")), kinds.count(("paper", "ag"))) == (3, 3), (
+        "small groups whole, the rest of others"
+    )
+    (both,) = [
+        one for one in key if one["id"] == "1" and one["kind"] == "valid" and one["edits"] == [["film", "flick"]]
+    ]
+    assert both["by"] == [["lstm", "pwws"], ["minilm", "textfooler"]]
+    assert both["judge"] == 0.8
+
+
+def test_one_reader_alone_has_no_kappa():
+    assert blind.agree_row("all", [pair(["kept"])])[3] == "-"
