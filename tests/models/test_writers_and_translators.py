@@ -67,11 +67,27 @@ def writer(tmp_path_factory):
 def test_a_prompt_is_answered_alike_whatever_stands_beside_it(writer):
     one, other = Prompt("a film", count=3, tokens=6, seed=1), Prompt("a much longer film", count=2, tokens=9, seed=1)
     (alone,) = writer.write([one])
+    writer._kept.clear()
     assert writer.write([other, one])[1] == alone
     assert len(alone) == 3
     assert len(set(alone)) > 1
     assert writer.write([Prompt("a film", count=3, tokens=6, seed=2)])[0] != alone
     assert len(writer.write([Prompt("a film", count=3, tokens=6, heat=0)])[0]) == 1
+
+
+def test_a_model_is_asked_once_for_the_rewrites_of_a_text(writer, monkeypatch):
+    read = []
+    forward = type(writer.model).forward
+    monkeypatch.setattr(
+        type(writer.model), "forward", lambda *a, **k: read.append(tuple(k["input_ids"].shape)) or forward(*a, **k)
+    )
+    asked = Prompt("a moving film", count=3, tokens=4, seed=1)
+    first = writer.write([asked])
+    assert [rows for rows, _ in read] == [1, *[3] * (len(read) - 1)]  # the prompt itself is read by one row
+    assert len(read) <= 4
+    many = len(read)
+    assert writer.write([asked]) == first
+    assert len(read) == many
 
 
 def test_a_prompt_that_is_too_long_fails_alone(writer):

@@ -36,15 +36,22 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CausalWriter:
-    """A causal model of transformers. Each prompt is read by itself, so its answers do not depend on the others."""
+    """A causal model of transformers. Each prompt is read by itself, so its answers do not depend on the others.
+
+    Answers are kept: an attack on another victim asks for the same rewrites of the same texts.
+    """
 
     model: Any
     tokenizer: Any
     name: str
+    _kept: dict[Prompt, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @torch.inference_mode()
     def write(self, prompts: Sequence[Prompt]) -> list[tuple[str, ...]]:
-        return [self._answer(prompt) for prompt in prompts]
+        for prompt in prompts:
+            if prompt not in self._kept:
+                self._kept[prompt] = self._answer(prompt)
+        return [self._kept[prompt] for prompt in prompts]
 
     def _answer(self, prompt: Prompt) -> tuple[str, ...]:
         chat = chat_of(self.tokenizer)
@@ -54,19 +61,23 @@ class CausalWriter:
         if len(ids) > room:
             raise VictimError(f"the prompt has {len(ids)} tokens, {self.name} reads {room} and the answer; shorten it")
         count = prompt.count if prompt.heat else 1  # the likeliest answer is one alone
-        rows = self._continue(torch.tensor([ids] * count, device=self.model.device), prompt)
+        rows = self._continue(torch.tensor([ids], device=self.model.device), count, prompt)
         return tuple(self.tokenizer.batch_decode(rows, skip_special_tokens=True))
 
-    def _continue(self, ids: Int[Tensor, "answer token"], prompt: Prompt) -> list[list[int]]:
-        """Draw the tokens of all answers to one prompt side by side."""
+    def _continue(self, ids: Int[Tensor, "1 token"], count: int, prompt: Prompt) -> list[list[int]]:
+        """Draw the tokens of all answers to one prompt side by side; the prompt itself is read once."""
         generator = torch.Generator().manual_seed(prompt.seed)
         ends = _list_ends(self.model, self.tokenizer)
-        rows: list[list[int]] = [[] for _ in range(len(ids))]
-        running, past = set(range(len(ids))), None
-        for _ in range(prompt.tokens):
-            seen = self.model(input_ids=ids, past_key_values=past, use_cache=True)
-            past = seen.past_key_values
-            drawn = _draw(seen.logits[:, -1].float().cpu(), prompt.heat, generator)
+        rows: list[list[int]] = [[] for _ in range(count)]
+        running = set(range(count))
+        seen = self.model(input_ids=ids, use_cache=True)
+        past, logits = seen.past_key_values, seen.logits[:, -1].expand(count, -1)
+        past.batch_repeat_interleave(count)
+        for step in range(prompt.tokens):
+            if step:
+                seen = self.model(input_ids=drawn[:, None].to(ids.device), past_key_values=past, use_cache=True)
+                logits = seen.logits[:, -1]
+            drawn = _draw(logits.float().cpu(), prompt.heat, generator)
             for row in tuple(running):
                 token = int(drawn[row])
                 if token in ends:
@@ -75,7 +86,6 @@ class CausalWriter:
                     rows[row].append(token)
             if not running:
                 break
-            ids = drawn[:, None].to(self.model.device)
         return rows
 
 
