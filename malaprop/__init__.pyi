@@ -277,10 +277,10 @@ def study(
             constraints (guards) filter the replacements, and only a text that the judge of meaning accepts
             is a success. strict: as valid; the judge must accept the pair in both directions, and the text
             must be fluent and of known words.
-        judge: Another judge of meaning: a language model, or none. openai:MODEL@http://host/v1,
-            causal:FOLDER or causal:smollm2, in place of the packaged judge; limits such as --max-queries
-            count its answers too. With none, under --validity paper, nobody rates the successes: that takes
-            most of the time of a fast attack.
+        judge: A language model as the judge, or none. openai:MODEL@http://host/v1, causal:FOLDER or
+            causal:smollm2, in place of the packaged judge; limits such as --max-queries count its answers
+            too. With none, under --validity paper, nobody rates the successes: that takes most of the time
+            of a fast attack.
         judge_reference: Models of the task that the judge asks. Separated by commas; if they predict
             another label for a text, the judge lowers its probability. They are given as for --victim.
         quality: paper: as published; strict: replacements keep grammar and meaning better, and fewer

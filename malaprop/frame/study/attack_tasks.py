@@ -44,7 +44,7 @@ def judge_option() -> Any:
     """Return the option that names another judge of meaning."""
     return opt(
         "",
-        "Another judge of meaning: a language model, or none. openai:MODEL@http://host/v1, causal:FOLDER or "
+        "A language model as the judge, or none. openai:MODEL@http://host/v1, causal:FOLDER or "
         "causal:smollm2, in place of the packaged judge; limits such as --max-queries count its answers too. With "
         "none, under --validity paper, nobody rates the successes: that takes most of the time of a fast attack.",
     )
