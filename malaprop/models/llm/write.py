@@ -69,7 +69,7 @@ class CausalWriter:
         generator = torch.Generator().manual_seed(prompt.seed)
         ends = _list_ends(self.model, self.tokenizer)
         rows: list[list[int]] = [[] for _ in range(count)]
-        running = set(range(count))
+        running, drawn = set(range(count)), ids[0]
         seen = self.model(input_ids=ids, use_cache=True)
         past, logits = seen.past_key_values, seen.logits[:, -1].expand(count, -1)
         past.batch_repeat_interleave(count)
