@@ -86,5 +86,6 @@ def test_what_the_guide_and_the_summary_say():
     assert all(scores["ag_news", recipe]["auc"] > 0.99 for recipe in ("pwws", "textfooler"))
     assert f"AUC of {both[0]} on PWWS and {both[1]} on TextFooler" in guide
     (seen,) = [row for row in RECORD["evaded"] if row["method"].startswith("cloze") and row["recipe"] == "textfooler"]
-    assert f"{seen['knowing']['hits']} of {seen['knowing']['total']} texts" in guide
-    assert f"{seen['plain']['hits']} if the attack does not know it" in guide
+    plain, knowing = (seen[name]["hits"] for name in ("plain", "knowing"))
+    assert f"classifies {plain} of {seen['plain']['total']} texts of MR correctly" in guide
+    assert f"the attack does not know the detector, and {knowing} if it sees the score" in guide

@@ -48,9 +48,8 @@ def test_what_the_page_says_of_attacks():
     left = [f"{100 * found['left'] / texts:.1f}%" for found in (guarded, hard, none)]
     assert f"{left[0]} are right under all of these, {left[1]} without the memory and {left[2]} without any" in text
     guide = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
-    assert f"{left[0]} are classified correctly under all attacks, {left[1]} without the memory and {left[2]}" in guide
-    assert f"break {plain[1]} and {plain[0]} of {guarded['clean']} texts. With a surrogate they break" in guide
-    assert f"they break {sure[1]} and {sure[0]}." in guide
+    assert f"On {texts} texts of MR" in guide
+    assert f"classifies {left[0]} correctly under all attacks, {left[1]} without the memory and {left[2]}" in guide
 
 
 def test_what_the_page_says_of_validation_texts():
