@@ -35,5 +35,7 @@ def test_what_the_page_says_of_restored_spelling():
                 [guarded["active"] for _, guarded in left.values()],
             )
         )
-        assert f"keeps {min(known):.1f}% to {max(known):.1f}% of MR right" in guide
-        assert f"alone keeps {min(alone):.1f}% to {max(alone):.1f}%" in guide
+        found = (
+            f"`purify:spell` {min(known):.1f}% to {max(known):.1f}%, undefended {min(alone):.1f}% to {max(alone):.1f}%"
+        )
+        assert found in guide
