@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from malaprop.core.ask import Steps
 from malaprop.core.budget import Meter
@@ -222,9 +222,9 @@ class Remembering(Protocol):
 def receive(victim: Victim, steps: Steps[T]) -> Steps[T]:
     """Return an attack as it runs against the outermost `Remembering` layer of a victim; unchanged without one."""
     layer: Victim | None = victim
-    while layer is not None and not isinstance(layer, Remembering):
+    while layer is not None and not hasattr(layer, "receive"):  # a protocol's own check takes ten times as long
         layer = layer.inside
-    return steps if layer is None else layer.receive(steps)
+    return steps if layer is None else cast(Remembering, layer).receive(steps)
 
 
 MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))

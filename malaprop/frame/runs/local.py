@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
@@ -63,7 +64,8 @@ def run(
     width = min(width, attack.abreast or width)
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
-        yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, found, known)
+        with collect_young_garbage():
+            yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, found, known)
 
 
 def _shard(
@@ -138,6 +140,22 @@ def _ask(victim: Victim, example: Example, table: Words, owner: int) -> Steps[Fl
     except (TextError, ServiceFailed):
         return None
     return row
+
+
+@contextmanager
+def collect_young_garbage() -> Iterator[None]:
+    """Let garbage collection pass over all objects that exist already, within the block.
+
+    Attacks make many small objects. Each full collection would go through every object of the loaded libraries too.
+    """
+    if gc.get_freeze_count():  # this has been done already, by another run or by the program around it
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def free_memory() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import toy
@@ -133,3 +135,21 @@ def test_edits_put_into_their_slots_give_the_adversarial_text(toy_examples):
                 text = text.put(edit.slot, edit.after)
             assert text.fields == made.adversarial.fields
             assert made.changed_share == pytest.approx(len(made.edits) / text.slots, abs=1e-6)
+
+
+def test_a_run_keeps_old_objects_out_of_garbage_collection_until_it_ends():
+    assert not gc.get_freeze_count()
+    running = run(listed(), toy.victim(), toy.some_examples(3))
+    next(running)
+    assert gc.get_freeze_count()
+    running.close()
+    assert not gc.get_freeze_count()
+
+
+def test_a_program_that_froze_its_own_objects_finds_them_frozen_after_a_run():
+    gc.freeze()
+    try:
+        assert len(list(run(listed(), toy.victim(), toy.some_examples(3)))) == 3
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
