@@ -12,6 +12,7 @@ from malaprop.core.errors import AssetError
 from malaprop.core.judgement import CHANGED, KEPT, Judgement, Labelled, verdict
 from malaprop.models.encoders import differences
 from malaprop.models.encoders.differences import (
+    LONGEST,
     NAMES,
     Relation,
     describe,
@@ -111,6 +112,24 @@ def test_long_texts_are_read_by_the_sentences_that_changed():
     (pair,) = pair_sentences(long + "It is good.", long.strip())
     assert pair[0] == "It is good."
     assert not pair[1]
+
+
+def test_a_long_sentence_is_cut_at_the_same_places_where_words_come_or_go():
+    words = [f"w{n}" for n in range(130)]
+    for changed, expected in (
+        (["new", *words], ("w0", "new w0")),
+        ([*words[:50], *words[51:]], ("w40", "w40")),
+        ([*words[:129], "new"], ("w120", "w120")),
+    ):
+        (pair,) = pair_sentences(" ".join(words), " ".join(changed))
+        assert all(side.startswith(start) for side, start in zip(pair, expected, strict=True))
+        assert max(len(side.split()) for side in pair) <= LONGEST + 1
+    assert [len(a.split()) for a, _ in pair_sentences(" ".join(words), "other words " * 30)] == [40, 40, 40, 10]
+
+
+def test_words_of_a_million_letters_are_compared_by_their_beginnings():
+    one, two = ("a" * 1_000_000 + end for end in "bc")
+    assert dict(zip(NAMES, describe(one, two, {}), strict=True))["worst_spelling"] == 1
 
 
 def deberta(**settings):

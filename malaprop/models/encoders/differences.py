@@ -28,6 +28,7 @@ _ORDERED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 _NUMBERS = {word: str(n) for n, word in enumerate(_COUNTED)} | {word: str(n) for n, word in enumerate(_ORDERED, 1)}
 _SUFFIX = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
 _REMEMBERED = 1 << 14
+_LETTERS = 200  # of a word that are compared; the time grows with their square
 
 
 class Word(NamedTuple):
@@ -108,11 +109,16 @@ def _without_moves(changes: list[Change]) -> list[Change]:
 def _alike(one: str, two: str) -> float:
     if one == two:
         return 1.0
-    close = SequenceMatcher(None, one, two, autojunk=False).ratio()
+    close = _compare_letters(one, two)
     if one in stop_words() or two in stop_words():
         return close if one in stop_words() and two in stop_words() else 0.0
     known = relate(one, two)
     return max(close if close > 0.6 else 0.0, 0.9 * known.synonym, 0.8 * known.opposed)
+
+
+def _compare_letters(one: str, two: str) -> float:
+    """Return the share of letters that two words have in common, by their beginnings: a blob may have a million."""
+    return SequenceMatcher(None, one[:_LETTERS], two[:_LETTERS], autojunk=False).ratio()
 
 
 class Relation(NamedTuple):
@@ -189,7 +195,7 @@ _GOOD = [PAIR.index(name) for name in _ALIKE]
 
 def _describe_pair(old: Word, new: Word, polarity: Mapping[str, float], text: str) -> list[float]:
     a, b = old.lower, new.lower
-    found, close = relate(a, b), SequenceMatcher(None, a, b, autojunk=False).ratio()
+    found, close = relate(a, b), _compare_letters(a, b)
     numbers = _number(a), _number(b)
     same_number = numbers != (None, None) and numbers[0] == numbers[1]
     known = is_known(a), is_known(b)
@@ -278,16 +284,12 @@ def _describe_texts(
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return a text's sentences; one of more than LONGEST words is cut."""
-    out: list[str] = []
-    for sentence in filter(None, map(str.strip, _SENTENCE.split(text))):
-        words = sentence.split()
-        out += [" ".join(words[i : i + LONGEST]) for i in range(0, len(words), LONGEST)]
-    return out or [text]
+    """Return a text's sentences."""
+    return list(filter(None, map(str.strip, _SENTENCE.split(text)))) or [text]
 
 
 def pair_sentences(original: str, changed: str) -> list[tuple[str, str]]:
-    """Return the pairs of stretches to judge: the two texts as they are, or the changed sentences of long ones."""
+    """Return the pairs of stretches to judge: the two texts as they are, or the changed stretches of long ones."""
     if max(len(original.split()), len(changed.split())) <= LONGEST:
         return [(original, changed)]
     old, new = split_sentences(original), split_sentences(changed)
@@ -297,4 +299,17 @@ def pair_sentences(original: str, changed: str) -> list[tuple[str, str]]:
             last = max(0, min(j - i, m - k) - 1)  # of different numbers the last one has all that is left
             out += zip(old[i : i + last], new[k : k + last], strict=True)
             out.append((" ".join(old[i + last : j]), " ".join(new[k + last : m])))
-    return [(a, b) for a, b in out if a != b] or [(original, original)]
+    cut = (pair for stretch in out for pair in _cut(*(side.split() for side in stretch)))
+    return [(a, b) for a, b in cut if a != b] or [(original, original)]
+
+
+def _cut(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+    """Cut a pair after every LONGEST words of the original, the changed one where the same words stand."""
+    places = [*range(LONGEST, max(len(old), 1), LONGEST)]
+    there = places
+    if len(old) != len(new):
+        blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        there = [next(min(k + at - i, m) for _, i, j, k, m in blocks if i <= at < j) for at in places]
+    here = zip([0, *places], [*places, len(old)], strict=True)
+    others = zip([0, *there], [*there, len(new)], strict=True)
+    return [(" ".join(old[i:j]), " ".join(new[k:m])) for (i, j), (k, m) in zip(here, others, strict=True)]
