@@ -20,18 +20,23 @@ _EXPORT = (
     "Write the adversarial texts to this new folder. It is a dataset that the Hugging Face datasets library can load, "
     "with a dataset card."
 )
+_PARQUET = (
+    "Write all outcomes as a table to this new folder. Parquet files of 100,000 rows, for DuckDB, pandas or Spark; it "
+    "needs malaprop[parquet]."
+)
 _AGAINST = (
     "An earlier folder to compare with. Such as the runs before hardening: the report lists the texts that have become "
     "robust and those that have become vulnerable."
 )
 
 
-def report(
+def report(  # noqa: PLR0913 - users set them by name
     folders: Annotated[list[Path], typer.Argument(help="Run folders, or folders above them.")],
     out: Annotated[
         Path | None, typer.Option(help="The HTML file to write. Default: report.html in the first folder.")
     ] = None,
     export: Annotated[Path | None, typer.Option(help=_EXPORT)] = None,
+    parquet: Annotated[Path | None, typer.Option(help=_PARQUET)] = None,
     card: Annotated[
         Path | None, typer.Option(help="Write a section for a model card. Markdown, to this file; - prints it.")
     ] = None,
@@ -51,6 +56,8 @@ def report(
       malaprop report runs/monday runs/tuesday --out both.html
 
       malaprop report runs/mine --export adversarial --card robustness.md
+
+      malaprop report runs/large --parquet runs/table
 
       malaprop report runs/hardened --against runs/plain --out both.html
 
@@ -75,7 +82,7 @@ def report(
     counts: dict[str, Any] = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
     if compared is not None:
         counts |= {"against": str(against), "compared": compared.to_rows(), "alone": list(compared.alone)}
-    _write_beside(runs, export, card, quiet)
+    _write_beside(runs, export, parquet, card, quiet)
     _write_leaderboard(records, leaderboard, quiet)
     o.suggest(f"open {path} in a browser", quiet, json)
     o.finish({"command": "report", "report": str(path), **counts}, json)
@@ -101,14 +108,18 @@ def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -
     o.say(f"leaderboard: {write_whole(page, ''.join(ranked))}", quiet)
 
 
-def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: bool) -> None:
-    """Write the adversarial texts as a dataset, and the section of a model card, if their paths are given."""
-    if export is None and card is None:
+def _write_beside(runs: Runs, export: Path | None, parquet: Path | None, card: Path | None, quiet: bool) -> None:
+    """Write the dataset of adversarial texts, the table of outcomes and the model card, if their paths are given."""
+    if export is None and parquet is None and card is None:
         return
-    from malaprop.frame.report.export import model_card, write_export
+    from malaprop.frame.report.export import model_card, write_export, write_parquet
 
     if not runs:
-        raise RecordError("--export and --card need runs, these folders hold none; give a folder that audit wrote")
+        raise RecordError(
+            "--export, --parquet and --card need runs, these folders hold none; give a folder that audit wrote"
+        )
+    if parquet is not None:
+        o.say(f"table of outcomes: {write_parquet(runs, parquet)}", quiet)
     if export is not None:
         o.say(f"adversarial texts: {write_export(runs, export)}", quiet)
     if card is not None and str(card) == "-":

@@ -1,19 +1,22 @@
-"""Exports of adversarial texts as a folder that the `datasets` library loads, and of a section for a model card."""
+"""Exports: adversarial texts as a `datasets` folder, all outcomes as Parquet files, and a section for a model card."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.core.files import write_whole
+from malaprop.core.files import partial_path, write_whole
 from malaprop.frame.records import Outcome, Run
 from malaprop.frame.report.run_entries import RunEntry, entries
 from malaprop.frame.report.tables import plain_markdown, row_of_markdown
 
 FILE = "data/adversarial.jsonl"
+SHARD, GROUP = 100_000, 10_000  # outcomes in a Parquet file, and in a group of its rows, which memory holds
 _READ = (
     "In brackets the count and the 95% interval. Success is over the texts that the model answered rightly, and each "
     "was confirmed by a fresh query."
@@ -45,8 +48,7 @@ deceive a model, and nobody has read them.
 
 def write_export(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -> Path:
     """Write a folder with every success of every run in one file, and a card; raise if it is not empty."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RecordError(f"{folder} holds something already; give a folder that is new or empty")
+    _check_new(folder)
     rows = list(_rows(runs))
     if not rows:
         raise RecordError("no attack was a success, so there are no adversarial texts to export")
@@ -57,6 +59,83 @@ def write_export(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) ->
     card = _CARD.format(file=FILE, many=len(rows), fields=fields, originals=originals, section=model_card(runs))
     write_whole(folder / "README.md", card)
     return folder
+
+
+def _check_new(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RecordError(f"{folder} holds something already; give a folder that is new or empty")
+
+
+def write_parquet(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -> Path:
+    """Write every outcome of every run as a row, in Parquet files of SHARD rows; raise if the folder is not empty."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise RecordError("--parquet needs pyarrow; install malaprop[parquet]") from None
+    _check_new(folder)
+    rows = ((run, outcome) for run, found in runs for outcome in found)
+    schema = _schema(pyarrow, runs)
+    half = partial_path(folder)
+    try:
+        half.mkdir(parents=True)
+        number = 0
+        while group := list(islice(rows, GROUP)):
+            left = SHARD
+            with parquet.ParquetWriter(half / f"outcomes-{number:05}.parquet", schema) as file:
+                while group:
+                    file.write_batch(pyarrow.RecordBatch.from_pylist([_row(*one) for one in group], schema))
+                    left -= len(group)
+                    group = list(islice(rows, min(GROUP, left)))
+            number += 1
+        if folder.exists():
+            folder.rmdir()
+        half.replace(folder)
+    except OSError as error:
+        raise RecordError(f"cannot write {folder}: {error.strerror or error}; choose another folder") from None
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+    return folder
+
+
+def _schema(pa: Any, runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> Any:
+    """Return the columns of the table: those of a run, of an outcome, and one for each field of the texts."""
+    names = dict.fromkeys(name for _, found in runs for one in islice(found, 1) for name in one.original.fields)
+    name, text, real, many = pa.dictionary(pa.int32(), pa.string()), pa.string(), pa.float64(), pa.int64()
+    edit = pa.struct([("field", text), ("slot", many), ("op", text), ("from", text), ("to", text)])
+    columns = [("victim", name), ("attack", name), ("data", name), ("id", text), ("status", name), ("label", many)]
+    for side in ("original", "adversarial"):
+        columns += [(f"{side}_{field}", text) for field in names]
+        columns += [(f"{side}_prediction", many), (f"{side}_scores", pa.list_(real))]
+    columns += [("edits", pa.list_(edit)), ("asked", many), ("unique", many), ("forwarded", many)]
+    columns += [("changed_share", real), ("seconds", real), ("seed", many), ("reason", text), ("by", name)]
+    columns += [("validity", name), ("meaning", real), ("flips", many), ("measures", pa.map_(text, real))]
+    return pa.schema(columns)
+
+
+def _row(run: Run, one: Outcome) -> dict[str, Any]:
+    """Return one outcome as plain values by column."""
+    row: dict[str, Any] = {
+        "victim": run.victim, "attack": run.recipe, "data": run.data, "id": one.id, "status": one.status,
+        "label": one.label, "edits": [
+            {"field": e.field, "slot": e.slot, "op": e.op, "from": _whole(e.before), "to": _whole(e.after)}
+            for e in one.edits
+        ],
+        "asked": one.queries.asked, "unique": one.queries.unique, "forwarded": one.queries.forwarded,
+        "changed_share": one.changed_share, "seconds": one.seconds, "seed": one.seed, "reason": one.reason,
+        "by": one.by, "validity": one.validity, "meaning": one.meaning, "flips": one.flips,
+        "measures": list(one.measures.items()),
+    }  # fmt: skip
+    for name, side in (("original", one.original), ("adversarial", one.adversarial)):
+        if side is not None:
+            row |= {f"{name}_{field}": _whole(text) for field, text in side.fields.items()}
+            row |= {f"{name}_prediction": side.prediction, f"{name}_scores": list(side.scores)}
+    return row
+
+
+def _whole(text: str) -> str:
+    """Return the text with a question mark for half of a character, which no file of Unicode holds."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _rows(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> Iterator[dict[str, Any]]:

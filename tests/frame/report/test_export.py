@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from malaprop.core.errors import RecordError
 from malaprop.frame.records import Outcome, Run
-from malaprop.frame.records.outcome import Side
-from malaprop.frame.report.export import FILE, model_card, write_export
+from malaprop.frame.records.outcome import Edit, Side
+from malaprop.frame.report import export
+from malaprop.frame.report.export import FILE, model_card, write_export, write_parquet
 
 RUN = Run(recipe="typos", victim="my|model", data="texts.csv", n=3, labels=("bad", "good"))
 
@@ -41,3 +43,38 @@ def test_a_section_for_a_models_card_is_one_table_whatever_names_hold():
     assert rows == [
         r"| my\|model | typos | 2 of 3 | 100.0% (2/2, 34.2-100.0) | 50.0% (1/2, 9.5-90.5) | 50.0% (1/2, 9.5-90.5) | 0 |"
     ]
+
+
+def test_outcomes_are_a_table_of_several_files(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(export, "SHARD", 5)
+    monkeypatch.setattr(export, "GROUP", 2)
+    edit = Edit("text", 1, "replace", "good", "go\ud800d")
+    first = [replace(outcome(str(at), "success" if at % 2 else "skipped"), edits=(edit,)) for at in range(8)]
+    pair = Side({"premise": "a", "hypothesis": "b"}, 0, (1.0, float("inf")))
+    other = Outcome(id="x", status="error", label=0, original=pair, meaning=0.25, measures={"similarity": 0.5})
+    folder = write_parquet([(RUN, first), (replace(RUN, recipe="pwws"), [other])], tmp_path / "table")
+    files = sorted(folder.iterdir())
+    assert [one.name for one in files] == ["outcomes-00000.parquet", "outcomes-00001.parquet"]
+    assert [parquet.read_metadata(one).num_rows for one in files] == [5, 4]
+    assert parquet.read_metadata(files[0]).num_row_groups == 3
+    rows = parquet.read_table(folder).to_pylist()
+    assert [row["id"] for row in rows] == [*"01234567", "x"]
+    assert rows[1]["edits"] == [{"field": "text", "slot": 1, "op": "replace", "from": "good", "to": "go?d"}]
+    assert (rows[1]["adversarial_text"], rows[0]["adversarial_text"]) == ("a <b>good</b> film\u2028!", None)
+    assert (rows[8]["attack"], rows[8]["original_premise"], rows[8]["original_text"]) == ("pwws", "a", None)
+    assert (rows[8]["original_scores"], rows[8]["measures"]) == ([1.0, float("inf")], [("similarity", 0.5)])
+    with pytest.raises(RecordError, match="holds something already"):
+        write_parquet([(RUN, first)], folder)
+
+
+def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet.ParquetWriter, "write_batch", full)
+    with pytest.raises(RecordError, match="No space left on device; choose another folder"):
+        write_parquet([(RUN, [outcome("1", "success")])], tmp_path / "table")
+    assert list(tmp_path.iterdir()) == []
