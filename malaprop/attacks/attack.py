@@ -19,7 +19,7 @@ from malaprop.attacks.trial import Held, Space, Spent, Trial
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.capability import Capability
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import SettingError, TextError, plain
+from malaprop.core.errors import AssetError, SettingError, TextError, plain
 from malaprop.core.example import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, PAIR, TARGET_ALREADY, Example
 from malaprop.core.insight import Apart
 from malaprop.core.score import Flags, Floats, winner
@@ -259,6 +259,11 @@ class Attack:
             return (yield from self._run(trial))
         except ServiceFailed as failure:
             return Ending("error", origin, None, None, None, trial.asked, str(failure))
+        except AssetError as missing:
+            language = self.find_language(example)
+            if language.code == self.languages[0]:
+                raise  # no text of the main language can be attacked
+            return Ending("error", origin, None, None, None, trial.asked, f"in {language.name}: {missing}")
 
     def _run(self, trial: Trial) -> Steps[Ending]:
         first = yield from trial.first()

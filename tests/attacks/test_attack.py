@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -22,7 +23,7 @@ from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import FirstFound, Greedy
 from malaprop.attacks.search.sampling import Exhaustive, Random
 from malaprop.core.capability import Capability
-from malaprop.core.errors import CapabilityError, SettingError, TextError
+from malaprop.core.errors import AssetError, CapabilityError, SettingError, TextError
 from malaprop.core.example import Example
 from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.runs.make_attack import goal as goal_typed
@@ -122,6 +123,25 @@ def test_a_bug_in_a_part_is_an_error_of_its_example_alone():
 
 
 # --- goals
+
+
+@pytest.mark.parametrize("main", ["en", "es"])
+def test_an_asset_that_only_a_few_texts_need_is_missing_for_these_alone(main):
+    class NoSpanish(Listed):
+        def words(self, trial, slots):
+            if "película" in trial.origin.strings:
+                raise AssetError("stop-words is not in the cache")
+            return (yield from super().words(trial, slots))
+
+    attack = replace(listed(), candidates=NoSpanish(table=FLIP), languages=(main, "en", "es"))
+    rows = examples(["es una película muy buena que vale la pena ver por su fine film", "a fine film."])
+    if main == "es":
+        with pytest.raises(AssetError, match="stop-words"):
+            attack_all(attack, rows)
+    else:
+        outcomes = attack_all(attack, rows)
+        assert [outcome.status for outcome in outcomes] == ["error", "success"]
+        assert outcomes[0].reason == "in Spanish: stop-words is not in the cache"
 
 
 def test_targeted_ends_at_its_label_alone():
