@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from plan import Lane, Turn, as_options
 
 ROOT, PLAIN = "valid", "plain"
-ATTACKS = "textfooler,pwws"
+ATTACKS, SPELT = "textfooler,pwws", "textfooler,deepwordbug"
 ATTACKED = "reject:tries=2:recipes=textfooler+pwws:validity=valid:every={every}:budget=200:weight=2:cost=0.005"
 SWAPPED = "reject:tries=2:weight=2:cost=0.005"
 MISSPELT = "augment:recipe=deepwordbug:share={share}:budget=60"
@@ -55,6 +55,7 @@ class Test:
     of: str
     name: str
     texts: int
+    attacks: str = ATTACKS
     hard: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
     detector: str = ""  # fitted for the first of `hard`
@@ -66,7 +67,7 @@ class Test:
 _WORDS = {"swaps": "swaps", "misspelt": MISSPELT.format(share=1)}
 MODELS = (
     Model(data="ag_news", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4", helpers=5, nice=1,
-          hard={"attacked": ATTACKED.format(every=8), "swapped": SWAPPED}),
+          hard={"attacked": ATTACKED.format(every=8), "swapped": SWAPPED, "misspelt": MISSPELT.format(share=0.1)}),
     Model(data="mr-full", model="BERT", plain_sets="epochs=2", hard_sets="epochs=3 rate=1e-4", helpers=3,
           hard={"attacked": ATTACKED.format(every=2), "misspelt": MISSPELT.format(share=0.5), "fact": "fact"}),
     Model(data="sst2", model="BERT", plain_sets="epochs=2", hard_sets="epochs=3 rate=1e-4", helpers=2,
@@ -81,6 +82,8 @@ TESTS = (
     Test(of="ag_news-BERT", name="attacked", texts=500, hard=("attacked",), detector="all:of=fgws+rde", least=0.917,
          jobs=6, nice=1),
     Test(of="mr-full-BERT", name="attacked", texts=500, hard=("attacked", "misspelt")),
+    Test(of="mr-full-BERT", name="misspelt", texts=500, attacks=SPELT, hard=("misspelt",), jobs=3, nice=1),
+    Test(of="ag_news-BERT", name="misspelt", texts=500, attacks=SPELT, hard=("misspelt",), jobs=3, nice=1),
     Test(of="mr-full-BERT", name="votes", texts=500, hard=("fact",), around=("five", "fuse([fact])"), nice=4),
     Test(of="sst2-BERT", name="attacked", texts=500, hard=("attacked",), jobs=3, nice=3),
     Test(of="imdb-full-BERT", name="swapped", texts=100, hard=("swapped",), jobs=5),
