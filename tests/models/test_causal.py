@@ -16,6 +16,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.frame.runs.local import run
+from malaprop.models.llm.causal import longest_stems, stretches_positions
 from malaprop.models.llm.prefix_cache import LabelTree
 from malaprop.models.llm.template import TEXT_PROMPT, Shot, Template
 
@@ -102,6 +103,34 @@ def test_a_words_score_is_the_product_of_its_tokens(folders: Any) -> None:
         logs.append(sum(float(likely[at - 1, ids[0, at]]) for at in range(known, ids.shape[1])))
     wanted = np.exp(np.asarray(logs) - max(logs))
     np.testing.assert_allclose(victim.predict([FILMS[0]])[0], wanted / wanted.sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "gpt2"])
+def test_whole_prompts_of_several_lengths_share_a_pass(folders: Any, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    victim: Any = load(f"causal:{folders(name)}", labels=LABELS)
+    rows = victim._rows([(film,) for film in FILMS])
+    assert len({len(row) for row in rows}) > 1
+    calls = []
+    victim.model.register_forward_pre_hook(lambda *_: calls.append(1))
+    with torch.inference_mode():
+        alone = victim._reader.score_plain(rows, mixed=False)
+        apart, calls[:] = len(calls), []
+        together = victim._reader.score_plain(rows, mixed=True)
+    assert len(calls) < apart
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+
+
+def test_a_stem_that_begins_another_is_not_read_apart() -> None:
+    assert longest_stems([(1, 2, 3), (1, 4), (5,), (6, 7)]) == [(1, 2), (6,)]
+    assert longest_stems([(1,), (2,)]) == [()]
+
+
+def test_a_model_whose_positions_depend_on_the_batch_is_not_padded(folders: Any) -> None:
+    model = load(f"causal:{folders('llama')}", labels=LABELS).model
+    assert not stretches_positions(model)
+    model.config.rope_parameters = {"rope_type": "dynamic", "factor": 2.0}
+    assert stretches_positions(model)
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2"])

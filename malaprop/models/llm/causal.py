@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +31,13 @@ from malaprop.models.llm.prefix_cache import (
 )
 from malaprop.models.llm.template import Template, chat_of, check_fields
 from malaprop.models.precision import ROUNDING, full_precision
-from malaprop.models.tokens.batches import Bounds, PendingScores, batches, copy_to_host
+from malaprop.models.tokens.batches import Bounds, PendingScores, aside, batches, copy_to_host
+from malaprop.models.tokens.splice import ship
 from malaprop.models.victims.strings import shorten_text
 
 SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes
 _RECENT = 3  # cached prefixes of an example that are compared for a common beginning
+_MIXED = Bounds(rows=256, tokens=1 << 14, waste=0.15, small=1 << 11)  # of whole rows that are read on a GPU
 _TRIED = ("a fine film", "it was 2 hours of nothing , really", "a fine book about a fine film")
 
 
@@ -141,7 +144,7 @@ class CausalVictim:
         whole = in_fields(texts)
         if not whole:
             return np.empty((0, self.labels), np.float32)
-        with full_precision(self.device):
+        with full_precision(self.device), aside(self.model.device):
             return _normalise(self._reader.score_plain(self._rows(whole)))
 
     def with_instruction(self, instruction: str) -> CausalVictim:
@@ -287,24 +290,55 @@ class PromptReader:
             return self.prefixes.score([PromptRequest(row, EMPTY, 0) for row in rows])
         return self.score_plain(rows)
 
-    def score_plain(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
-        """Return the log-probabilities of the label words, by the library's own passes over rows of one length."""
-        tree = self.prefixes.tree
-        stems = sorted({word[:-1] for word in tree.words})
+    def score_plain(self, rows: Sequence[Ints], *, mixed: bool | None = None) -> Float[Tensor, "row label"]:
+        """Return the log-probabilities of the label words, by the library's own passes over whole rows.
+
+        With `mixed`, the default on a GPU, rows of several lengths share a pass: a causal model reads no padding that
+        comes behind a row.
+        """
+        words, device = self.prefixes.tree.words, self.model.device
+        stems = longest_stems(words)
         whole = [np.concatenate([row, np.asarray(stem, np.int64)]) for row in rows for stem in stems]
         lengths = np.fromiter(map(len, whole), np.int64, len(whole))
-        likely: dict[tuple[int, tuple[int, ...]], Tensor] = {}
-        for part in batches(lengths, Bounds(rows=16), even=True):
-            ids = torch.from_numpy(np.stack([whole[i] for i in part.tolist()])).to(self.model.device)
-            logits = self.model(input_ids=ids, use_cache=False).logits[:, -self.longest :].float()
+        ends = np.repeat(np.fromiter(map(len, rows), np.int64, len(rows)), len(stems))
+        if mixed is None:
+            mixed = device.type == "cuda" and not stretches_positions(self.model)
+        found = torch.empty(len(whole), len(words), device=device)
+        for part in batches(lengths, _MIXED if mixed else Bounds(rows=16), even=not mixed):
+            most = int(lengths[part].max())
+            ids = np.zeros((len(part), most), np.int64)
             for at, i in enumerate(part.tolist()):
-                likely[divmod(i, len(stems))[0], stems[i % len(stems)]] = logits[at].log_softmax(-1)
-        out = torch.empty(len(rows), len(tree.words))
-        for row in range(len(rows)):
-            for label, word in enumerate(tree.words):
-                table = likely[row, word[:-1]]
-                out[row, label] = sum(float(table[at - len(word), token]) for at, token in enumerate(word))
-        return out
+                ids[at, : lengths[i]] = whole[i]
+            first = int(ends[part].min()) - 1  # the first place behind which a label's token stands
+            seen = torch.from_numpy(ids).to(device)
+            likely = _last_logits(self.model, seen, most - first).float().log_softmax(-1)
+            index, place = ship(device, part, ends[part] - 1 - first)
+            row = torch.arange(len(part), device=device)
+            places = [(place + at).clamp(max=likely.shape[1] - 1) for at in range(self.longest)]
+            sums = [sum(likely[row, places[at], token] for at, token in enumerate(word)) for word in words]
+            found[index] = torch.stack(sums, 1)  # type: ignore[arg-type]
+        own = [next(at for at, stem in enumerate(stems) if stem[: len(word) - 1] == word[:-1]) for word in words]
+        return found.view(len(rows), len(stems), len(words))[:, own, range(len(words))]
+
+
+def longest_stems(words: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the words without their last tokens, but for those that another one begins with."""
+    stems = sorted({word[:-1] for word in words})
+    return [stem for stem in stems if not any(other[: len(stem)] == stem for other in stems if other != stem)]
+
+
+def _last_logits(model: Any, ids: Tensor, many: int) -> Float[Tensor, "row place token"]:
+    """Return the logits behind the last `many` tokens of each row."""
+    some = {"logits_to_keep": many} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
+    logits: Tensor = model(input_ids=ids, use_cache=False, **some).logits
+    return logits[:, -many:]
+
+
+def stretches_positions(model: Any) -> bool:
+    """Return whether a model turns positions by the length of the longest row, so that padding would change answers."""
+    config = model.config.get_text_config()
+    found = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    return any(kind in str(found) for kind in ("dynamic", "longrope"))
 
 
 def _first_tokens(tokenizer: Any) -> tuple[int, ...]:

@@ -205,11 +205,15 @@ def _attend(
     if sliding_window is not None and now.apart is not None:
         sees = sees & (now.apart < sliding_window)
     keys, values = (t.transpose(1, 2) for t in whole)
+    rows, heads, _, each = keys.shape
+    # Heads that share keys are more queries of one: no kernel that takes a mask takes fewer heads of keys than queries.
+    asked = q[now.own].unflatten(2, (heads, -1)).permute(0, 2, 3, 1, 4)  # [row, head, group, new, each]
+    group = asked.shape[2]
     seen = F.scaled_dot_product_attention(
-        q[now.own].transpose(1, 2), keys, values, attn_mask=sees[:, None], scale=scaling,
-        enable_gqa=keys.shape[1] != q.shape[1],
-    )  # fmt: skip
-    return seen.transpose(1, 2)[now.row, now.column][None], None
+        asked.reshape(rows, heads, -1, each), keys, values, attn_mask=sees.repeat(1, group, 1)[:, None], scale=scaling
+    )
+    back = seen.unflatten(2, (group, -1)).permute(0, 3, 1, 2, 4).flatten(2, 3)
+    return back[now.row, now.column][None], None
 
 
 @dataclass(eq=False, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,6 +120,16 @@ def batches(length: Ints, bounds: Bounds, *, even: bool = False) -> Iterator[Int
         end = begin + int(np.flatnonzero(fine)[-1]) + 1
         yield order[begin:end]
         begin = end
+
+
+@contextmanager
+def aside(device: torch.device) -> Iterator[None]:
+    """Run the block on a stream of its own on a GPU, ahead of rounds in flight."""
+    if device.type != "cuda":
+        yield
+        return
+    with torch.cuda.stream(torch.cuda.Stream(device, priority=-1)):  # type: ignore[no-untyped-call]
+        yield
 
 
 @dataclass(frozen=True, slots=True, eq=False)

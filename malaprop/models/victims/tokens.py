@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from malaprop.models.inside import WordAttention, WordStates
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.plain import Forward, Plain
-from malaprop.models.tokens.batches import Bounds, PendingScores, copy_to_host
+from malaprop.models.tokens.batches import Bounds, PendingScores, aside, copy_to_host
 from malaprop.models.tokens.joins import Join, Joined, join
 from malaprop.models.tokens.pieces import Cut, Pieces
 from malaprop.models.tokens.splice import Frame, Splice, ship, splice
@@ -173,15 +173,9 @@ class TokenVictim:
         if self.pairs and any(count != len(PAIR) for count in counts):
             raise VictimError(f"{self.name} reads a premise and a hypothesis; give data with both")
 
-    @contextmanager
-    def _aside(self) -> Iterator[None]:
-        """Run the block on a stream of its own on a GPU, ahead of rounds in flight, where the fast path may round."""
-        where = torch.device(self.device)
-        if where.type != "cuda" or not self.rounding:
-            yield
-            return
-        with torch.cuda.stream(torch.cuda.Stream(where, priority=-1)):  # type: ignore[no-untyped-call]
-            yield
+    def _aside(self) -> AbstractContextManager[None]:
+        """Return a stream of its own on a GPU, where the fast path may round and rounds are in flight."""
+        return aside(torch.device(self.device)) if self.rounding else nullcontext()
 
     def _of(self, table: Words) -> Joined:
         for seen in self._seen:
