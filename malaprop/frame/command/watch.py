@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ class TerminalListener:
         self._all: TaskID | None = None
         self._bars: dict[str, TaskID] = {}
         self._sizes: dict[str, tuple[int, int]] = {}  # by task: its items, and how many were done before
-        self._broken: dict[str, list[bool]] = {}
+        self._broken: dict[str, Counter[str]] = {}  # by task: how many attacks ended with each status
         self._failure = "", ""  # why a task failed, and its line, held back because the failure may end the study
 
     def __call__(self, event: StudyEvent) -> None:
@@ -82,7 +83,7 @@ class TerminalListener:
                 self._sizes[task] = items, before
             case PieceWritten(task, (_, piece)) | PieceWritten(task, piece) if not isinstance(piece, Run):
                 if isinstance(piece, (EncodedLine, Outcome)) and piece.status in ("success", "failed"):
-                    self._broken.setdefault(task, []).append(piece.status == "success")
+                    self._broken.setdefault(task, Counter())[piece.status] += 1
                 self._advance(task)
             case TaskNote(task, text):
                 self._say(f"{task}: {text}" if task else text)
@@ -121,9 +122,11 @@ class TerminalListener:
             self.bar.advance(self._all)
 
     def _figures(self, task: str, *, part: bool) -> str:
-        """Return how many texts the attacks broke; without a rate if only part of them ended."""
+        """Return on how many texts the attacks succeeded; without a rate if only part of them ended."""
         found = self._broken.pop(task, [])
-        return f"broke {f'{sum(found)} of {len(found)}' if part else Rate(sum(found), len(found))}, " if found else ""
+        if not found:
+            return ""
+        return f"attack success {f'{sum(found)} of {len(found)}' if part else Rate(sum(found), len(found))}, "
 
     def _say(self, line: str) -> None:
         self.settle()

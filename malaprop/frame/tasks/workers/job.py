@@ -71,15 +71,15 @@ def perform(task: Task, context: WorkerContext, inputs: Inputs, share: Share | N
         context.budget_client.close()
 
 
-def batches(pieces: Iterable[Any]) -> Iterator[list[Any]]:
+def batches(pieces: Iterable[Any], clock: Callable[[], float] = perf_counter) -> Iterator[list[Any]]:
     """Yield pieces in small lists; the first at once, because it describes the run and the other lines need it."""
     ready: list[Any] = []
     sent = float("-inf")
     for piece in pieces:
         ready.append(piece)
-        if perf_counter() - sent > EVERY:
+        if clock() - sent > EVERY:
             yield ready
-            ready, sent = [], perf_counter()
+            ready, sent = [], clock()
     if ready:
         yield ready
 
