@@ -1,4 +1,4 @@
-"""Profiles of many victims on two samples of texts, and with another seed on the first: agreement, hardened twins.
+"""Profiles of many victims on one or two samples of texts, and with another seed on the first: agreement, twins.
 
 python -m malaprop_bench.profiled add docs/measured/profile.json OUT --kind first --name LONG=SHORT --twin SWAPS=LSTM
 python -m malaprop_bench.profiled draw docs/measured/profile.json docs/profile.svg
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -63,9 +63,9 @@ class Profiles:
         return next(run for run in self.runs if run.kind == kind)
 
     @property
-    def samples(self) -> tuple[ProfileRun, ProfileRun]:
-        """The two runs on different texts."""
-        return self.of(KINDS[0]), self.of(KINDS[1])
+    def samples(self) -> tuple[ProfileRun, ...]:
+        """The runs on different texts: one or two."""
+        return tuple(run for run in self.runs if run.kind in KINDS[:2])
 
 
 def read(path: Path) -> Profiles:
@@ -125,10 +125,16 @@ def scores(run: ProfileRun) -> dict[str, float]:
     return {one.victim: one.score.value for one in run.profile.entries if one.score}
 
 
+def halve(run: ProfileRun) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the score of each victim on every second text, and on the others."""
+    areas = {name: _score_texts(run, name) for name in run.areas}
+    even, odd = ({name: float(some[begin::2].mean()) for name, some in areas.items()} for begin in (0, 1))
+    return even, odd
+
+
 def expect_tau(held: Profiles, texts: int, draws: int = 300) -> float:
     """Return the mean rank correlation of two samples of so many texts, drawn from the texts of both runs."""
-    one, other = held.samples
-    names = [name for name in one.areas if name in other.areas]
+    names = [name for name in held.samples[0].areas if all(name in run.areas for run in held.samples)]
     values = np.stack([np.concatenate([_score_texts(run, name) for run in held.samples]) for name in names], 1)
     rng, found = generator(0, "samples", str(texts)), []
     for _ in range(draws):
@@ -167,10 +173,10 @@ def decided(held: Profiles) -> list[tuple[str, str, bool]]:
 def rows(raw: Mapping[str, Any]) -> list[list[str]]:
     """Return a row for each victim: its figures in the first run, and its score in the others."""
     held = decode(Profiles, raw)
-    first, *others = (held.of(kind) for kind in KINDS)
+    runs = {run.kind: run.profile for run in held.runs}
     out = []
-    for rank, one in enumerate(first.profile.entries, start=1):
-        scores = [_score(_entry(run.profile, one.victim)) for run in others]
+    for rank, one in enumerate(runs[KINDS[0]].entries, start=1):
+        scores = [_score(kind in runs and _entry(runs[kind], one.victim)) for kind in KINDS[1:]]
         areas = [_plain(area) for area in (one.noise_score, one.worst_score)]
         rates = [_rate(rate) for rate in (one.clean, one.one_word, one.worst_at(0.1), one.worst_at(0.2))]
         asked = one.queries and one.queries.median
@@ -182,7 +188,7 @@ def _entry(record: ProfileRecord, name: str) -> ProfileEntry | None:
     return next((one for one in record.entries if one.victim == name), None)
 
 
-def _score(one: ProfileEntry | None) -> str:
+def _score(one: ProfileEntry | Literal[False] | None) -> str:
     return _ranged(one.score) if one and one.score else "-"
 
 
