@@ -235,6 +235,7 @@ def turning(many: int = 24) -> list[Example]:
 SEARCHES = {
     "greedy": Greedy(rank=LeftToRight()),
     "nearest": Greedy(rank=LeftToRight(), nearest=True, among=4),
+    "nearest of all": Greedy(rank=LeftToRight(), nearest=True),
     "first found": FirstFound(rank=LeftToRight(), words=9),
     "beam": Beam(width=3),
     "genetic": Genetic(size=6, rounds=4, share=1.0),

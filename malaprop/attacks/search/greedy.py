@@ -115,7 +115,7 @@ def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[int | Non
     `among` of the surest are compared at a time, the next ones only where none of these is allowed; None: all at once.
     """
     hits = ranked(scored.values, scored.reached)[: int(scored.reached.sum())]
-    each = among or len(hits)
+    each = among or max(1, len(hits))  # a plain answer may have taken the last of them away
     for at in range(0, len(hits), each):
         part = np.sort(hits[at : at + each])
         texts = [scored.variants.pick(i) for i in part.tolist()]
