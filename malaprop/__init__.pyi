@@ -167,7 +167,7 @@ def study(
     """Attack models by changing one word, and show the paper's figures beside ours.
 
     Names of the zoo are trained; the first test texts that every model answers correctly are attacked with each
-    recipe. The same --out resumes an interrupted run; models and runs that are there are left alone.
+    recipe. The same --out resumes an interrupted run; finished models and runs are kept.
 
     Settings, beside those of `_Limited`:
         victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by commas.
@@ -194,7 +194,7 @@ def study(
 ) -> Result:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
-    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out
+    The texts that all victims classify correctly are attacked, and also changed at random to compare. The same --out
     resumes an interrupted run.
 
     Settings, beside those of `_Limited`:
@@ -237,7 +237,7 @@ def study(
     """Test defences of one victim under attacks: plain, knowing the defence, and transferred from no defence.
 
     Hardened models (every method of harden), votes and purification stand side by side, with certificates where there
-    are some and what an answer costs. What is left under the worst of the attacks is what a defence is worth.
+    are some and what an answer costs. Compare defences by worst-case accuracy: under the strongest of the attacks.
 
     The same --out resumes an interrupted run, and takes more defences.
 

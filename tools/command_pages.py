@@ -65,11 +65,13 @@ def _group(group: str, members: Mapping[str, Any]) -> Iterator[str]:
 
 def _describe(name: str, command: Any) -> Iterator[str]:
     """Yield the lines on a command: its purpose, its usage, its examples, and its options."""
-    about, _, rest = (command.help or "").partition("Examples:")
+    from malaprop.frame.command.settings_command import EXAMPLES, wrap_example
+
+    about, _, rest = (command.help or "").partition(EXAMPLES)
     yield from (_escape(" ".join(about.split())), "", "```sh")
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     yield " ".join(["malaprop", name, *(_argument(one) for one in arguments), "[OPTIONS]"])
-    yield from (line.strip() for line in rest.splitlines() if line.strip().startswith("malaprop "))
+    yield from (wrap_example(line.strip(), 84) for line in rest.splitlines() if line.strip().startswith("malaprop "))
     yield from ("```", "")
     if arguments:
         yield from ("| argument | meaning |", "| --- | --- |")

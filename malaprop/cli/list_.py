@@ -180,7 +180,7 @@ def fetch(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Fetch resources into the cache, or check those that are there against their hashes.
+    """Fetch resources into the cache, or check the cached ones against their hashes.
 
     Examples:
 

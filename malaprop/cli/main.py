@@ -123,8 +123,12 @@ def _group(name: str) -> Commands:
 app = typer.Typer(
     name="malaprop",
     cls=Commands,
-    help="Finds out how a text model breaks when words and characters change.",
-    epilog="Start with: malaprop audit --n 50      Your own: malaprop audit --victim my_model:predict --data my.csv",
+    help="""Finds out how a text model breaks when words and characters change.
+
+    \b
+    Start with:  malaprop audit --n 50
+    Your own:    malaprop audit --victim my_model:predict --data my.csv
+    """,
     no_args_is_help=True,
     **_PLAIN,
 )

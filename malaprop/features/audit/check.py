@@ -42,7 +42,7 @@ BARS = {  # the names of --min, and the row that each applies to; "" is each sin
     "accuracy-under-every-attack": "every attack",
     **{f"accuracy-under-{level.replace(' ', '-')}": level for level in LEVELS},
 }
-_AS_BASELINE = " As the baseline has it, if not given."
+_AS_BASELINE = " Default: that of the baseline."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ class DefenceTest:
     """Test defences of one victim under attacks: plain, knowing the defence, and transferred from no defence.
 
     Hardened models (every method of harden), votes and purification stand side by side, with certificates where there
-    are some and what an answer costs. What is left under the worst of the attacks is what a defence is worth.
+    are some and what an answer costs. Compare defences by worst-case accuracy: under the strongest of the attacks.
 
     The same --out resumes an interrupted run, and takes more defences.
 

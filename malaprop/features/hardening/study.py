@@ -60,7 +60,7 @@ class SelfTraining:
     )
     teacher: Any = opt(None, "With --unlabelled: who labels the texts. A victim, as malaprop audit takes it.")
     sure: float | None = opt(
-        None, "With --unlabelled: least probability. That of the teacher's answer; 0.9 if not given."
+        None, "With --unlabelled: how sure the teacher must be. The least probability of its answer; 0.9 if not given."
     )
 
     @property

@@ -141,7 +141,7 @@ def import_(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Import answers from a crowd platform into the study: the whole file, or nothing of it.
+    """Import answers from a crowd platform into the study: either the whole file or none of it.
 
     Examples:
 

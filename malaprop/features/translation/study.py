@@ -214,7 +214,7 @@ class TranslateAttack:
     )
     drop: float = opt(0.5, "With --goal bleu: how far it must fall. Sentence BLEU, as a share.")
     free: bool = opt(
-        False, "Also count replacements that translate to it. Those that are themselves translated to the keyword."
+        False, "Also count replacements that become it. Those that are themselves translated to the keyword."
     )
     replace: str | None = opt(
         None, f"{_PUT} If not given: typos with --goal bleu, synonyms with non-overlap, else vocabulary."

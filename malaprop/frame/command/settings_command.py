@@ -9,6 +9,7 @@ from dataclasses import MISSING, replace
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,7 @@ from malaprop.frame.study.vocabulary import SECTIONS, look_up
 ALL = "--help-all"
 Row = tuple[str, str]  # the option as it is typed, and what it means
 _SENTENCE_END = re.compile(r"(?<=[^.]\.) ")
+EXAMPLES = "Examples:"
 _SHORT = 40  # characters of the meaning and the default together, so that --help shows both
 
 
@@ -112,6 +114,17 @@ def describe(command: Any, param: Any, ctx: Any) -> Row:
 def first_sentence(text: str) -> str:
     """Return the first sentence of a help text."""
     return _SENTENCE_END.split(text, maxsplit=1)[0]
+
+
+def wrap_example(line: str, width: int) -> str:
+    """Return a command over several lines of at most this width, cut before options."""
+    kept: list[str] = []
+    for part in re.split(r" (?=--)", line):
+        if kept and len(kept[-1]) + len(part) < width:
+            kept[-1] += f" {part}"
+        else:
+            kept.append(part)
+    return " \\\n  ".join(kept)
 
 
 def old_names(command: Any) -> Iterator[Row]:
@@ -221,6 +234,18 @@ class SettingsCommand(TyperCommand):
                 said = f"argument '{option.placed}'" if option.placed else f"option '{option.flag}'"
                 raise _USAGE(f"Missing {said}", ctx)
         return rest
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the help text; examples keep their lines, and long ones go on after a backslash."""
+        del ctx
+        about, mark, shown = inspect.cleandoc(self.help or "").partition(EXAMPLES)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(about.rstrip())
+            if mark:
+                formatter.write(f"\n  {EXAMPLES}\n")
+            for line in filter(None, map(str.strip, shown.splitlines())):
+                formatter.write(indent(wrap_example(line, formatter.width - 6), "    ") + "\n")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for title, rows in sections(self, ctx):

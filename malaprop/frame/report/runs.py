@@ -77,18 +77,20 @@ def _headline(found: Sequence[RunEntry]) -> Markup:
     if not summary.broken.hits:
         keeping = " with a text that keeps its meaning" if judged else ""
         return join(
-            f"No attack broke any of the {summary.success.total:,} texts that ", victim, f" got right{keeping}.{said}"
+            f"No attack succeeds on any of the {summary.success.total:,} texts that ",
+            victim,
+            f" classifies correctly{keeping}.{said}",
         )
     words = 100 * (summary.changed_share.mean or 0.0)
     kept = ", with the meaning kept" if judged else ""
     return join(
         *(
             attack,
-            " broke ",
+            " succeeds on ",
             tag("strong", whole(summary.broken)),
             " of the texts that ",
             victim,
-            f" got right{kept}, ",
+            f" classifies correctly{kept}, ",
         ),
         f"with {words:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.{said}",
     )

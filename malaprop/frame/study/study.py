@@ -309,7 +309,7 @@ def _track(result: Result, listen: Iterable[Listen]) -> None:
             send(result, [name])
         except Exception as error:  # noqa: BLE001 - a tracker may raise anything
             for hear in listen:
-                hear(TaskNote("", f"{name} could not be told of this run: {plain(error)[:300]}"))
+                hear(TaskNote("", f"could not send this run to {name}: {plain(error)[:300]}"))
 
 
 def _execute(study: Study, root: Path, plan: Plan, budget: Budget | None, listen: Iterable[Listen]) -> Execution:

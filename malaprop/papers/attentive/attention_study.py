@@ -53,7 +53,7 @@ class CorrectlyClassified:
 class AttentionStudy:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
-    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out
+    The texts that all victims classify correctly are attacked, and also changed at random to compare. The same --out
     resumes an interrupted run.
 
     Examples:

@@ -41,7 +41,7 @@ class OneWord:
     """Attack models by changing one word, and show the paper's figures beside ours.
 
     Names of the zoo are trained; the first test texts that every model answers correctly are attacked with each
-    recipe. The same --out resumes an interrupted run; models and runs that are there are left alone.
+    recipe. The same --out resumes an interrupted run; finished models and runs are kept.
 
     Examples:
 

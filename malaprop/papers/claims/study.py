@@ -40,7 +40,7 @@ class Reproduce:
     """Test the claims of five papers, and write our figures beside theirs.
 
     Each claim is read from the records of ordinary commands, which are shown and can be run alone. The same --out goes
-    on where it was stopped; what is done is not done again. A step that fails costs the claims that are read from it,
+    on where it was stopped; finished steps do not run again. A step that fails costs the claims that are read from it,
     and the exit code is then 1.
 
     Examples:

@@ -87,8 +87,8 @@ class Natural:
     judge: str | None = opt(None, _JUDGE)
     probe: str | None = opt(
         None,
-        "Of a translator: what is searched for. With --victim FOLDER or module:function: word-appears:WORD, "
-        "verb-dropped, or verb-dropped:both (from sentences with two verbs, which both stay).",
+        "For translators: the change of the output to search for. With --victim FOLDER or module:function: "
+        "word-appears:WORD, verb-dropped, or verb-dropped:both (from sentences with two verbs, which both stay).",
     )
     labels: tuple[str, ...] = opt((), _LABELS)
     width: int = width_option(64)

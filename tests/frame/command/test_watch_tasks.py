@@ -25,7 +25,7 @@ LINES = [
     "2 of 5 parts are done already, or not needed",
     "models/m: epoch 1: loss 0.5 [red]x[/red]",
     "runs/m/typos: a worker was lost (killed by signal 9); its unfinished items are done again",
-    "runs/m/typos: broke 50.0% (1/2, 9.5-90.5), done, 1.2 s",
+    "runs/m/typos: attack success 50.0% (1/2, 9.5-90.5), done, 1.2 s",
     "runs/m/hotflip: skipped (needs gradients), 0.0 s",
 ]
 

@@ -79,7 +79,7 @@ def test_the_card_says_what_the_records_say() -> None:
     said = say(render([(RUN, outcomes)], "Our card"))
     assert "Our card" in said
     assert (
-        "pwws broke 67% of the texts that toy got right, with 50% of the words changed and a median of 9 queries."
+        "pwws succeeds on 67% of the texts that toy classifies correctly, with 50% of the words changed and a median of 9 queries."
         in said
     )
     assert "75.0% (3/4, 30.1-95.4)" in said
@@ -102,7 +102,9 @@ def test_a_run_without_any_attack_still_has_a_page() -> None:
     for outcomes in ([], [one("skipped")], [one("error", reason="no words")], [one("failed")]):
         page = render([(RUN, outcomes)])
         assert not Page(page).open
-    assert "No attack broke any of the 1 texts that toy got right" in say(render([(RUN, [one("failed")])]))
+    assert "No attack succeeds on any of the 1 texts that toy classifies correctly" in say(
+        render([(RUN, [one("failed")])])
+    )
     with pytest.raises(RecordError, match="at least one run"):
         render([])
 

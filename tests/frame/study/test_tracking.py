@@ -42,7 +42,7 @@ def test_a_tracker_that_fails_is_told_of_and_costs_nothing(monkeypatch):
     monkeypatch.setitem(tracking._SENDERS, "mlflow", fail)
     monkeypatch.setattr(tracking, "find_spec", lambda name: name)
     assert len(audit(track=["mlflow"], listen=[heard.append]).outcomes) == 4
-    assert any("mlflow could not be told of this run: OSError: nobody there" in str(one.text)
+    assert any("could not send this run to mlflow: OSError: nobody there" in str(one.text)
                for one in heard if isinstance(one, TaskNote))  # fmt: skip
 
 
