@@ -15,6 +15,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from malaprop_bench import (
     architectures,
     audited,
     beside,
+    blind,
     budgets,
     certificates,
     defended,
@@ -122,7 +124,9 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "long-texts": _bench(lambda held: table.lines(longtexts.HEAD, longtexts.rows(held))),
     "reading": _bench(lambda held: table.lines(reading.HEAD, reading.rows(held))),
     "validity-brief": _bench(lambda held: table.lines(validity.BRIEF, validity.brief_rows(held))),
-    "valid-read": _bench(lambda held: table.lines(validity.READ, validity.read_rows(held))),
+    "valid-read": _bench(lambda held: table.lines(blind.KEPT, blind.kept_rows(held))),
+    "judge-read": _bench(lambda held: table.lines(blind.JUDGED, blind.judge_rows(held))),
+    "judge-verdicts": _bench(lambda held: table.lines(blind.PASSED, blind.verdict_rows(held))),
     "judge": _bench(lambda held: table.lines(judged.SOURCES, judged.source_rows(held))),
     "judge-bands": _bench(lambda held: table.lines(judged.BANDS, judged.band_rows(held))),
     "valid-search": _bench(lambda held: table.lines(validity.SEARCHED, validity.search_rows(held))),
@@ -133,6 +137,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "recipes-differ": _bench(recipetable.differ),
     "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
     "defences": defended.table_lines,
+    "defences-valid": partial(defended.table_lines, validity="valid", models=defended.MODELS),
     "detect": _bench(lambda held: table.lines(detected.HEAD, detected.rows(held))),
     "detect-evaded": _bench(lambda held: table.lines(detected.EVADED, detected.evaded_rows(held))),
     "reject": lambda records: table.lines(rejected.HEAD, rejected.rows(records)),

@@ -114,7 +114,7 @@ def test_what_the_page_says_does_not_hold_is_the_best_of_the_leaderboard():
         least = {"mr-full:test": 0.8, "ag_news:test": 0.91}.get(told["data"], 2)
         for row in told["rows"]:
             clean, worst = (row[name]["hits"] / row[name]["total"] for name in ("clean", "worst"))
-            if clean >= least and told["texts"] == 500:
+            if clean >= least and told["texts"] == 500 and told.get("validity", "paper") == "paper":
                 place = told["data"].partition(":")[0], told["victim"]
                 best[place] = max(best.get(place, 0), worst)
     small, large = (f"{best['ag_news', model]:.1%}" for model in ("BERT", "MPNet"))

@@ -201,8 +201,10 @@ def rank_records(records: Sequence[object]) -> str:
 def write_markdown(records: Sequence[DefencesRecord]) -> str:
     """Return the leaderboard as a Markdown page: valid attacks first, attacks as published as an appendix."""
     kept, published = _split(records)
-    answer = _answer(kept) or [SHORT]
-    lines = [f"# {TITLE}", "", f"**In short:** {' '.join(answer)}", "", LEAD, "", ONE, "", MADE, ""]
+    best = _find_best(kept)
+    answer = [f"- {_describe_best(*place, *rows)}" for place, rows in best.items()]
+    short = _count_gains(best) if best else SHORT
+    lines = [f"# {TITLE}", "", f"**In short:** {short}", "", *answer, "", LEAD, "", ONE, "", MADE, ""]
     for title, about, some in ((VALID, KEPT, kept), (PAPER, RAW, published)):
         if some:
             lines += [f"## {title}", "", about, "", *_write_board(Board(some))]
@@ -234,28 +236,42 @@ def _write_board(board: Board) -> list[str]:
     return [*lines, *([f"{', '.join(missing)}: {MISSING}.", ""] if missing else [])]
 
 
-def _answer(records: Sequence[DefencesRecord]) -> list[str]:
-    """Return for each dataset and model a sentence on the best defence, and whether it reaches the goal."""
-    best: dict[tuple[str, str], tuple[DefenceRow, DefenceRow]] = {}
+Best = dict[tuple[str, str], tuple[DefenceRow, DefenceRow]]
+
+
+def _find_best(records: Sequence[DefencesRecord]) -> Best:
+    """Return for each dataset and model the defence with the highest robust accuracy, and the undefended model."""
+    best: Best = {}
     for record in records:
         none = next((row for row in record.rows if row.name == "none"), None)
         top = next((row for row in rank(record) if row.name != "none"), None)
         place = place_of(record)
         if none and top and (place not in best or top.worst.value > best[place][0].worst.value):
             best[place] = top, none
-    return [_describe_best(*place, *rows) for place, rows in best.items()]
+    return best
+
+
+def _count_gains(best: Best) -> str:
+    """Return how many of the best defences are above the undefended model beyond chance."""
+    gains = sum(top.kept.low > 0 for top, _ in best.values())
+    return (
+        f"Under attacks that keep the meaning, the best defence is more often right than the undefended model, "
+        f"beyond chance, for {gains} of {len(best)} models."
+    )
 
 
 def _describe_best(data: str, model: str, top: DefenceRow, none: DefenceRow) -> str:
     said = (
-        f"On {data} {model} with `{top.name}` is right on {top.worst} of the texts under the worst valid attack, at "
-        f"{top.clean.value:.1%} without attack; undefended on {none.worst.value:.1%}, at {none.clean.value:.1%}."
+        f"{data}, {model}: `{top.name}` is right on {top.worst} of the texts under the strongest valid attack and on "
+        f"{top.clean.value:.1%} without attack; the undefended model on {none.worst.value:.1%} and "
+        f"{none.clean.value:.1%}."
     )
     if (data, model) not in GOALS:
         return said
     clean, worst = GOALS[data, model]
-    reached = top.clean.value >= clean and top.worst.value >= worst
-    return f"{said} The goal was {worst:.0%} at {clean:.0%}: {'reached' if reached else 'not reached'}."
+    reached, alone = (row.clean.value >= clean and row.worst.value >= worst for row in (top, none))
+    end = "not reached" if not reached else "reached, without a defence too" if alone else "reached"
+    return f"{said} The goal was {worst:.0%} at {clean:.0%}: {end}."
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
