@@ -1,4 +1,4 @@
-"""A run on many workers in virtual time: lost workers, the driver's memory, and what the page says of a million texts."""
+"""A run on many workers in virtual time: lost workers, and the memory of the driver."""
 
 from __future__ import annotations
 

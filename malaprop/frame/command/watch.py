@@ -123,10 +123,9 @@ class TerminalListener:
 
     def _figures(self, task: str, *, part: bool) -> str:
         """Return on how many texts the attacks succeeded; without a rate if only part of them ended."""
-        found = self._broken.pop(task, [])
-        if not found:
-            return ""
-        return f"attack success {f'{sum(found)} of {len(found)}' if part else Rate(sum(found), len(found))}, "
+        found = self._broken.pop(task, Counter())
+        broken, many = found["success"], found.total()
+        return f"attack success {f'{broken} of {many}' if part else Rate(broken, many)}, " if many else ""
 
     def _say(self, line: str) -> None:
         self.settle()
