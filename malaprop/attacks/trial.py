@@ -30,6 +30,9 @@ WATCH: ContextVar[Callable[[Trial], None] | None] = ContextVar("watch", default=
 
 
 _ALL = slice(None)
+_AHEAD = (
+    8  # most texts of a group whose constraints are checked together: where one is refused, the next mostly is, too
+)
 
 
 class Spent(Exception):  # noqa: N818 - it ends a search in the ordinary way
@@ -321,7 +324,8 @@ class Trial:
         """Return for each group its best variant that satisfies every constraint and exceeds its floor, if any.
 
         Constraints that need a service (sentence similarity, tags in context) are checked from the best variant on, and
-        only as far as needed; all groups are checked together.
+        not much further than needed: one, then two, four and so on, but one at a time where there is a judge of
+        meaning, which costs more than a half-empty batch. All groups are checked together.
         """
         many = 1
         while True:
@@ -334,20 +338,19 @@ class Trial:
         """Return the index that `choose` takes of each group, -1 for none."""
         if not self._asks_texts:
             return [self._pick_best(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
-        lines = [self._line(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
+        lines = [self._line(scored, floor).tolist() for scored, floor in zip(groups, floors, strict=True)]
         chosen = [-1] * len(groups)
-        going = [i for i, line in enumerate(lines) if len(line)]
-        at = 0
-        while going:
-            tops = [int(lines[i][at]) for i in going]
-            texts = [groups[i].variants.pick(index) for i, index in zip(going, tops, strict=True)]
-            reached = np.asarray([groups[i].reached[index] for i, index in zip(going, tops, strict=True)], np.bool_)
+        at, many = 0, 1
+        while going := [i for i, line in enumerate(lines) if chosen[i] < 0 and at < len(line)]:
+            tops = [(i, index) for i in going for index in lines[i][at : at + many]]
+            texts = [groups[i].variants.pick(index) for i, index in tops]
+            reached = np.asarray([groups[i].reached[index] for i, index in tops], np.bool_)
             flags = (yield from self.admit(texts, reached)).tolist()
-            for i, index, fine in zip(going, tops, flags, strict=True):
-                if fine:
+            for (i, index), fine in zip(tops, flags, strict=True):
+                if fine and chosen[i] < 0:
                     chosen[i] = index
-            at += 1
-            going = [i for i in going if chosen[i] < 0 and at < len(lines[i])]
+            at += many
+            many = min(2 * many, _AHEAD) if self.attack.judge is None else 1
         return chosen
 
     def choose_each(self, scored: Scored, groups: Ints, floors: Floats) -> Steps[Ints]:
