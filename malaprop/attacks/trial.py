@@ -30,9 +30,7 @@ WATCH: ContextVar[Callable[[Trial], None] | None] = ContextVar("watch", default=
 
 
 _ALL = slice(None)
-_AHEAD = (
-    8  # most texts of a group whose constraints are checked together: where one is refused, the next mostly is, too
-)
+_AHEAD = 8  # most texts of a group that are checked together: where one is refused, the next mostly is, too
 
 
 class Spent(Exception):  # noqa: N818 - it ends a search in the ordinary way
