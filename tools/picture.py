@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-SIZE = {"width": 1180, "height": 760}
+SIZE = {"width": 1180, "height": 850}
 
 
 def take(page: Path, picture: Path) -> None:

@@ -254,14 +254,15 @@ def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
 def test_ctrl_c_is_answered_in_one_line_and_keeps_what_was_finished(place, type_in, monkeypatch):
     from malaprop.frame.records.store import Writer
 
-    real = Writer.add
+    real = Writer.add_new
 
-    def add(self, row):
-        real(self, row)
+    def add_new(self, row):
+        new = real(self, row)
         if len(self.done) == 3:
             raise KeyboardInterrupt
+        return new
 
-    monkeypatch.setattr(Writer, "add", add)
+    monkeypatch.setattr(Writer, "add_new", add_new)
     code, _, said = type_in(*attack("--out", "run", "--quiet"))
     assert code == 130
     assert said.startswith("malaprop: stopped; what was finished is kept")

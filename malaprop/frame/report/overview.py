@@ -37,29 +37,32 @@ def verdict(found: Sequence[RunEntry]) -> Markup | None:
     rates = {one.victim: one.levels[first] if first else one.every for one in victims}
     shown = f"under {first}" if first else under
     least, most = (end(victims, key=lambda one: rates[one.victim].value) for end in (min, max))
-    all_of_them = join(f" Under all {attacks} attacks it is {_span([one.every for one in victims])}." if first else "")
+    spread = _span([one.every for one in victims])
+    all_of_them = join(f" Under all {attacks} attacks accuracy is {spread}." if first else "")
     if rates[least.victim].value == rates[most.victim].value:
         kept = _percent(rates[most.victim])
-        return join(f"Each of {len(victims)} victims keeps {kept} of texts {shown}.", all_of_them)
+        return join(f"Each of {len(victims)} victims has an accuracy of {kept} {shown}.", all_of_them)
     ends = [
         (tag("strong", one.victim), f"{_percent(rates[one.victim])}, clean {_percent(one.clean)}")
         for one in (most, least)
     ]
     (best, kept), (worst, left) = ends
-    return join(f"Of {len(victims)} victims, ", best, f" keeps the most texts {shown} ({kept}), and ", worst,
-                f" the fewest ({left}).", all_of_them)  # fmt: skip
+    return join(f"Of {len(victims)} victims, ", best, f" has the highest accuracy {shown} ({kept}), and ", worst,
+                f" the lowest ({left}).", all_of_them)  # fmt: skip
 
 
 def _verdict_on_one(one: RobustLevels, under: str) -> Markup:
     clean = f"clean accuracy {_percent(one.clean)}"
     if one.attacks == 1 or not one.levels:
-        return join(tag("strong", one.victim), f" keeps {_percent(one.every)} of texts {under}; {clean}.")
+        return join(
+            tag("strong", one.victim), f" classifies {_percent(one.every)} of texts correctly {under}; {clean}."
+        )
     *rest, last = [
-        f"{_percent(rate)}{'' if place else ' of texts'} under {name}"
+        f"{_percent(rate)}{'' if place else ' of texts correctly'} under {name}"
         for place, (name, rate) in enumerate(one.levels.items())
     ]
     levels = f"{', '.join(rest)} and {last}" if rest else last
-    return join(tag("strong", one.victim), f" keeps {levels}; {_percent(one.every)} {under} together; {clean}.")
+    return join(tag("strong", one.victim), f" classifies {levels}; {_percent(one.every)} {under} together; {clean}.")
 
 
 def _span(rates: Sequence[Rate]) -> str:
@@ -81,7 +84,7 @@ def overview(found: Sequence[RunEntry], figures: Iterable[Markup] = ()) -> Marku
         panels(*drawn) if drawn else None,
         _advise(levels),
         _examples(found),
-        bullets("What to do next", _steps(found)),
+        bullets("What to do next", _steps(found, advised=bool(levels))),
     )
     return tag("section", *body, class_="card overview", aria_labelledby="overview")
 
@@ -136,10 +139,15 @@ def _table_levels(levels: Sequence[RobustLevels]) -> Markup:
     names = [level.name for level in LEVELS if any(level.name in one.levels for one in levels)]
     ordered = sorted(levels, key=lambda one: -_least(one.levels.get(names[0], one.every)))
     rows = [
-        (one.victim, *(rate_cell(one.levels.get(name, Rate(0, 0))) for name in names), rate_cell(one.every))
+        (
+            one.victim,
+            rate_cell(one.clean),
+            *(rate_cell(one.levels.get(name, Rate(0, 0))) for name in names),
+            rate_cell(one.every),
+        )
         for one in ordered[:_BARS]
     ]
-    heads = ("Victim", *(f"Under {name}" for name in names), "Under all attacks")
+    heads = ("Victim", "No attack", *(f"Under {name}" for name in names), "Under all attacks")
     return grid("Accuracy by kind of attack", heads, rows, "matrix")
 
 
@@ -214,17 +222,19 @@ def _shorten(text: str, *, start: bool, end: bool) -> str:
         return text
     if not (start or end):
         return f"{text[: 2 * _CONTEXT]} …"
-    return f"{text[:_CONTEXT] if start else ''} … {text[-_CONTEXT:] if end else ''}"
+    left, right = text[:_CONTEXT], text[-_CONTEXT:]
+    left, right = left[: left.rfind(" ")] if " " in left else left, right[right.find(" ") + 1 :]  # whole words
+    return f"{left if start else ''} … {right if end else ''}"
 
 
-def _steps(found: Sequence[RunEntry]) -> Iterator[Markup]:
-    """Yield what to do next, from what the records hold."""
+def _steps(found: Sequence[RunEntry], *, advised: bool) -> Iterator[Markup]:
+    """Yield what to do next, from what the records hold; `advised` if the page says what helps against each kind."""
     broken = any(one.broken for entry in found for one in entry.outcomes)
     judged = [entry.summary.validity for entry in found if entry.summary.validity is not None]
     harden = tag("code", "malaprop harden auto --model MODEL --data DATA")
-    if _labelled(found) and broken:
+    if _labelled(found) and broken and not advised:
         yield join("Make the model stronger, then audit it again: ", harden)
-    elif not broken:
+    if not broken:
         yield join("Try stronger attacks: ", tag("code", "malaprop audit --attack standard --victim MODEL --data DATA"))
     if unsure := sum(one.unsure.hits for one in judged):
         yield join(tag("a", "Read the examples", href="#examples"), f": the judge is unsure of {unsure:,} of them.")
@@ -232,6 +242,9 @@ def _steps(found: Sequence[RunEntry]) -> Iterator[Markup]:
         yield join("Count only texts that keep the meaning: add ", tag("code", "--validity valid"), " to the command.")
     if any(entry.run.notes or entry.summary.warnings for entry in found):
         yield join(tag("a", "Read the warnings", href="#warnings"), ": they may change what the figures mean.")
-    if any(len(entry.outcomes) < min(_FEW, entry.run.drawn_from or 0) for entry in found):
-        yield join("Attack more texts, for narrower intervals: ", tag("code", f"--n {5 * _FEW}"), " in a new folder.")
+    if few := [
+        entry.run.drawn_from or 0 for entry in found if len(entry.outcomes) < min(_FEW, entry.run.drawn_from or 0)
+    ]:
+        more = "all" if max(few) <= 5 * _FEW else f"{5 * _FEW}"
+        yield join("Attack more texts, for narrower intervals: ", tag("code", f"--n {more}"), " in a new folder.")
     yield join("Guard the next version: ", tag("code", "malaprop check --baseline FOLDER --victim MODEL --data DATA"))

@@ -90,9 +90,9 @@ def _headline(found: Sequence[RunEntry]) -> Markup:
             tag("strong", whole(summary.broken)),
             " of the texts that ",
             victim,
-            f" classifies correctly{kept}, ",
+            f" classifies correctly{kept}. ",
         ),
-        f"with {words:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.{said}",
+        f"It changes {words:.0f}% of the words and sends {number(summary.asked.median)} queries (median).{said}",
     )
 
 

@@ -79,8 +79,8 @@ def test_the_card_says_what_the_records_say() -> None:
     said = say(render([(RUN, outcomes)], "Our card"))
     assert "Our card" in said
     assert (
-        "pwws succeeds on 67% of the texts that toy classifies correctly, with 50% of the words changed and a median of 9 queries."
-        in said
+        "pwws succeeds on 67% of the texts that toy classifies correctly. "
+        "It changes 50% of the words and sends 9 queries (median)." in said
     )
     assert "75.0% (3/4, 30.1-95.4)" in said
     assert "25.0% (1/4, 4.6-69.9)" in said

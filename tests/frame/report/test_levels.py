@@ -60,8 +60,8 @@ def test_one_victim_has_a_rate_for_each_kind_and_for_all() -> None:
     assert (found.every, found.clean) == (Rate(0, 4), Rate(4, 4))
     assert found.to_dict()["word swaps"]["hits"] == 2
     assert verdict(runs("toy", STANDARD)) == (
-        "<strong>toy</strong> keeps 50.0% of texts under word swaps, 75.0% under misspellings and 0.0% under "
-        "look-alikes; 0.0% under 4 attacks together; clean accuracy 100.0%."
+        "<strong>toy</strong> classifies 50.0% of texts correctly under word swaps, 75.0% under misspellings and 0.0% "
+        "under look-alikes; 0.0% under 4 attacks together; clean accuracy 100.0%."
     )
     page = overview(runs("toy", STANDARD))
     assert "word swaps 50.0% (2/4, 15.0-85.0)" in page  # the bars in words, for who cannot see them
@@ -73,8 +73,8 @@ def test_one_victim_has_a_rate_for_each_kind_and_for_all() -> None:
 def test_of_several_victims_the_first_kind_ranks_and_a_table_has_the_others() -> None:
     several = [*runs("weak", {**STANDARD, "pwws": "xxxx"}), *runs("firm", STANDARD), *runs("third", STANDARD)]
     said = str(verdict(several))
-    assert "<strong>firm</strong> keeps the most texts under word swaps (50.0%, clean 100.0%)" in said
-    assert said.endswith("<strong>weak</strong> the fewest (0.0%, clean 100.0%). Under all 4 attacks it is 0.0%.")
+    assert "<strong>firm</strong> has the highest accuracy under word swaps (50.0%, clean 100.0%)" in said
+    assert said.endswith("<strong>weak</strong> the lowest (0.0%, clean 100.0%). Under all 4 attacks accuracy is 0.0%.")
     page = overview(several)
     assert page.index("Under word swaps") < page.index("Under misspellings") < page.index("Under all attacks")
     assert page.index('scope="row">firm<') < page.index('scope="row">weak<')
@@ -83,7 +83,10 @@ def test_of_several_victims_the_first_kind_ranks_and_a_table_has_the_others() ->
 def test_runs_of_one_attack_or_of_unknown_attacks_have_no_kinds() -> None:
     assert "word swaps" not in str(verdict(runs("toy", {"pwws": "..xx"})))
     unknown = [replace(one, run=replace(one.run, parts={})) for one in runs("toy", STANDARD)]
-    assert verdict(unknown) == "<strong>toy</strong> keeps 0.0% of texts under 4 attacks; clean accuracy 100.0%."
+    assert (
+        verdict(unknown)
+        == "<strong>toy</strong> classifies 0.0% of texts correctly under 4 attacks; clean accuracy 100.0%."
+    )
 
 
 def test_the_gate_and_the_pages_name_the_kinds_as_the_report_does() -> None:

@@ -38,9 +38,12 @@ def test_the_sentence_counts_texts_that_hold_under_every_attack() -> None:
     other = (replace(RUN, recipe="typos"), [outcome(1, "success"), *(outcome(n, "failed") for n in (0, 2)), one[1][3]])
     found = entries([one, other])
     assert (under_all(found).hits, under_all(found).total) == (1, 4)
-    assert verdict(found) == "<strong>toy</strong> keeps 25.0% of texts under 2 attacks; clean accuracy 75.0%."
+    assert (
+        verdict(found)
+        == "<strong>toy</strong> classifies 25.0% of texts correctly under 2 attacks; clean accuracy 75.0%."
+    )
     assert verdict(entries([one])) == (
-        "<strong>toy</strong> keeps 50.0% of texts under one attack; clean accuracy 75.0%."
+        "<strong>toy</strong> classifies 50.0% of texts correctly under one attack; clean accuracy 75.0%."
     )
 
 
@@ -48,7 +51,8 @@ def test_only_texts_that_keep_their_meaning_count_where_a_judge_was_asked() -> N
     judged = [outcome(0, "success", meaning=0.9), outcome(1, "success", meaning=0.1), outcome(2, "success", 2, 0.95)]
     found = entries([(RUN, [*judged, outcome(3, "skipped")])])
     assert verdict(found) == (
-        "<strong>toy</strong> keeps 25.0% of texts under one attack that keeps the meaning; clean accuracy 75.0%."
+        "<strong>toy</strong> classifies 25.0% of texts correctly under one attack that keeps the meaning; "
+        "clean accuracy 75.0%."
     )
     assert [one.id for _, one in choose_examples(found)] == ["0", "2"]  # fewest edits first
     page = overview(found)
@@ -69,10 +73,10 @@ def test_of_several_victims_the_best_and_the_worst_are_named() -> None:
     ]
     said = verdict(entries(runs))
     assert said is not None
-    assert "<strong>firm</strong> keeps the most texts under one attack (100.0%, clean 100.0%)" in said
-    assert "<strong>weak</strong> the fewest (0.0%, clean 100.0%)" in said
+    assert "<strong>firm</strong> has the highest accuracy under one attack (100.0%, clean 100.0%)" in said
+    assert "<strong>weak</strong> the lowest (0.0%, clean 100.0%)" in said
     alike = [(replace(RUN, victim=name), [outcome(0, "failed")]) for name in ("one", "two")]
-    assert verdict(entries(alike)) == "Each of 2 victims keeps 100.0% of texts under one attack."
+    assert verdict(entries(alike)) == "Each of 2 victims has an accuracy of 100.0% under one attack."
 
 
 def test_without_any_success_the_page_says_so_and_suggests_stronger_attacks() -> None:
