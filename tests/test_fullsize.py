@@ -22,6 +22,7 @@ import pack
 import phrases
 import plan
 import rows
+import speed
 import unpack
 import valid
 
@@ -574,3 +575,19 @@ def test_phrases_of_sentences_held_out_are_left_out():
         ("", False),
     ]
     assert phrases.choose_phrases([text for text, _ in told], held_out) == [good for _, good in told]
+
+
+def test_speed_is_measured_in_turns_and_shown_by_side():
+    shares = speed.list_shares(["after", "before"])
+    assert [share.side for share in shares if share.cells == speed.WORDS[:2]] == ["after", "before", "before", "after"]
+    assert {cell for share in shares for cell in share.cells} == {*speed.WORDS, speed.CAUSAL}
+    lines = [
+        {"cell": "cnn:pwws", "side": "after", "asked_per_s": rate, "share": rate / 1000} for rate in (100.0, 300.0)
+    ]
+    lines.append({"cell": speed.CAUSAL, "side": "before", "read": 600, "seconds": 2.0, "forward": 1000})
+    lines.append({"cell": "cnn:textfooler", "side": "after", "error": "no vectors"})
+    cnn, causal, failed = speed.show(lines)
+    assert "200 asked/s" in cnn
+    assert "share 0.20   turns: 100, 300" in cnn
+    assert "300 tokens/s share 0.30" in causal
+    assert "no vectors" in failed

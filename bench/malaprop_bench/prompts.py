@@ -176,19 +176,53 @@ def make_folder(folder: Path, tokenizer: str, settings: Mapping[str, int | bool]
 def measure_share(terms: PromptTerms) -> Iterator[dict[str, Any]]:
     """Run PWWS on news with the model's own labels, and forward passes over prompts of the same length."""
     victim, examples = _equip(terms, terms.data[0], DETAILED, 0)
+    model = Path(terms.model.removeprefix("causal:")).name
+    yield {"model": model, "data": terms.data[0], **share_of(victim, examples)}
+
+
+def share_of(victim: Any, examples: Sequence[Any], *, seconds: float = 3.0) -> dict[str, Any]:
+    """Measure a victim under PWWS and its forward passes alone; the labels are its own answers."""
     given = victim.predict([tuple(one.fields.values()) for one in examples]).argmax(1).tolist()
     examples = [replace(one, label=label) for one, label in zip(examples, given, strict=True)]
     _attack(victim, examples[:8], None)  # loading is not measured
     scored, tokens, read = victim.meter.queries, victim.meter.tokens_in, victim.tokens_read
     begun = perf_counter()
-    found, _ = _attack(victim, examples, None, width=256)
-    yield {
-        "model": Path(terms.model.removeprefix("causal:")).name, "data": terms.data[0], "recipe": "pwws",
-        "precision": victim.precision, "texts": len(found), "seconds": round(perf_counter() - begun, 2),
-        "scored": victim.meter.queries - scored, "tokens": victim.meter.tokens_in - tokens,
-        "read": victim.tokens_read - read, "broken": sum(one.status == "success" for one in found),
-        "errors": sum(one.status == "error" for one in found), "forward": round(_forward_rate(victim)),
+    found, spent = _attack(victim, examples, None, width=256)
+    wall = perf_counter() - begun
+    return {
+        "recipe": "pwws", "precision": victim.precision, "texts": len(found), "seconds": round(wall, 2),
+        "processor_s": round(spent, 2), "scored": victim.meter.queries - scored,
+        "tokens": victim.meter.tokens_in - tokens, "read": victim.tokens_read - read,
+        "broken": sum(one.status == "success" for one in found),
+        "errors": sum(one.status == "error" for one in found),
+        "forward": round(_forward_rate(victim, seconds=seconds)),
     }  # fmt: skip
+
+
+def draw_victim(
+    data: str, *, device: str = "cpu", precision: str = "auto", settings: Mapping[str, int | bool] = BILLION
+) -> Any:
+    """Return a causal model of Llama's shape with random weights as a victim, with a tokenizer learned from the data.
+
+    The weights are drawn on the device: nothing is read but the data.
+    """
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from malaprop.data.base import load
+    from malaprop.models.llm.load import wrap_causal
+    from malaprop.models.llm.template import Asking
+    from malaprop.training.splits import splits
+    from malaprop_bench.shapes import SPECIAL, byte_pairs
+
+    known = splits(load, data)
+    cut = byte_pairs(" ".join(one.fields.values()) for one in known.train[:5000])
+    words = PreTrainedTokenizerFast(tokenizer_object=cut, unk_token=SPECIAL["unk"], model_max_length=2048)
+    torch.manual_seed(0)
+    with torch.device(device):
+        model = LlamaForCausalLM(LlamaConfig(vocab_size=len(words), **settings))
+    asking = Asking(prompt=DETAILED, labels=known.labels)
+    return wrap_causal(model.float(), words, asking, name="llama", precision=precision)
 
 
 def _forward_rate(victim: Any, *, rows: int = 256, length: int = 128, seconds: float = 3.0) -> float:
