@@ -40,6 +40,10 @@ VALIDITIES = ("paper", "valid", "strict")
 # word a WordNet sense that fits the sentence, LEAST_WITHOUT_SENSE if it does not. Read by hand in MR and AG News: 57 of
 # 63 replacements allowed by these keep the meaning; of counter-fitted neighbours, 54 of 68.
 LEAST_WITH_SENSE, LEAST_WITHOUT_SENSE = 0.45, 0.55
+# What replaces an ambiguous word (senses.AMBIGUOUS): the least chance of the senses that the two share, and the least
+# chance that the language model gives it. We read 177 successes of MR: these refuse 41, of which 14 kept the meaning,
+# and leave 136, of which 116 did. Of 33 on other texts they refuse 9, with 3 that did, and leave 24, with 19.
+CLEAR_SENSE, LIKELY = 0.7, 5e-4
 SURE = 0.85  # the least probability, in both directions, with which the judge accepts a text under `strict`
 READABLE = 0.2  # share of the words that may be misspelt: of half the words, readers lose the thread
 FLUENT = 2.0  # the largest perplexity under `strict`, as a multiple of the original's
@@ -57,13 +61,14 @@ def guards(kind: str) -> tuple[WordRule, ...]:
     by_place = (KeepFunctionWords(), KeepQuantities(), KeepNames())
     by_pair = (OtherLexeme(), SameForm(), SamePolarity(), NotOpposed())
     if kind == "synonyms":
-        sense: tuple[WordRule, ...] = (FitsSense(alike=LEAST_WITHOUT_SENSE),)
+        sense: tuple[WordRule, ...] = (FitsSense(alike=LEAST_WITHOUT_SENSE, ambiguous=CLEAR_SENSE),)
     else:
-        sense = (FitsSense(),) if kind == "listed" else (Related(), FitsSense(unshared=False))
+        rule = FitsSense(unshared=kind == "listed", ambiguous=CLEAR_SENSE)
+        sense = (rule,) if kind == "listed" else (Related(), rule)
     # We read 180 replacements that pass least=1e-5 (MR, AG News): 71% keep the meaning. With 1.2e-4 84% do, and 68% of
     # the good ones still pass. `times` may be larger than in quality `strict` (quality.py), as FitsSense came before.
     # Not `several`: of 56 successes read, 8 of 16 with a chance that is not known kept the meaning, 35 of 40 others.
-    return (*by_place, *by_pair, *sense, InContext(times=100, least=1.2e-4, several=False))
+    return (*by_place, *by_pair, *sense, InContext(times=100, least=1.2e-4, ambiguous=LIKELY, several=False))
 
 
 def set_validity(attack: Attack, validity: str, *, judge: Judge | None = None, rated: bool = True) -> Attack:

@@ -157,6 +157,21 @@ def test_the_sense_that_fits_the_sentence():
 
 
 @pytest.mark.usefixtures("senses")
+def test_words_of_four_senses_are_replaced_more_surely(monkeypatch):
+    def fill(clozes):
+        return [Guesses(cloze.words, np.full(len(cloze.words), -3.0, np.float32)) for cloze in clozes]
+
+    table = {"light": ("lightweight", "lamp")}
+    sense, place = FitsSense(weight=0, ambiguous=0.5), InContext(ambiguous=0.1)  # exp(-3) is .05
+    assert left(sense, "switch the light", table)["light"] == ["lamp", "lightweight"], "three senses"
+    assert left(place, "switch the light", table, fill=fill)["light"] == ["lamp", "lightweight"]
+    monkeypatch.setitem(SENSES, "light", (*SENSES["light"], Sense(5, 0.1)))
+    assert left(sense, "switch the light", table)["light"] == ["lightweight"], "lamp is the sense in 3 of 11 uses"
+    assert left(place, "switch the light", table, fill=fill) == {}
+    assert left(InContext(ambiguous=0.01), "switch the light", table, fill=fill)["light"] == ["lamp", "lightweight"]
+
+
+@pytest.mark.usefixtures("senses")
 def test_glosses_and_windows_are_asked_for_in_one_batch():
     batches = []
 
@@ -225,6 +240,8 @@ def test_another_model_of_another_language_is_not_called_english():
         lambda: SamePolarity(most=0),
         lambda: FitsSense(least=2),
         lambda: FitsSense(alike=2),
+        lambda: FitsSense(ambiguous=2),
+        lambda: InContext(ambiguous=1),
         lambda: FitsSense(window=0),
         lambda: guards("x"),
     ],

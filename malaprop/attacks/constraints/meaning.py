@@ -154,21 +154,23 @@ class InContext:
 
     Where it does not see the word, it finds the replacement at most `times` less likely than the word itself, words of
     several tokens token by token; where it reads the word, it gives the replacement at least the chance `least`, which
-    is asked of words of one token alone. So *the film's plot* does not become its *conspiracy*. It reads the original
-    around the slot, so that each slot is asked once. What is put in beside a word is let through. `several`: so are
-    words of which the second is not known, as they or the word have several tokens. `model`: a transformers folder or
-    a hub name; None: the packaged one.
+    is asked of words of one token alone; `ambiguous` takes its place, where that is more, if the word has at least four
+    senses in use. So *the film's plot* does not become its *conspiracy*. It reads the original around the slot, so that
+    each slot is asked once. What is put in beside a word is let through. `several`: so are words of which the second is
+    not known, as they or the word have several tokens. `model`: a transformers folder or a hub name; None: the packaged
+    one.
     """
 
     times: float = 50.0
     least: float = 2e-5
+    ambiguous: float = 0.0
     several: bool = True
     model: str | None = None
     stage: ClassVar[Literal["word"]] = "word"
 
     def __post_init__(self) -> None:
-        if self.times < 1 or not 0 <= self.least < 1:
-            raise SettingError(f"InContext needs times >= 1 and 0 <= least < 1, got {self.times} and {self.least}")
+        if self.times < 1 or not (0 <= self.least < 1 and 0 <= self.ambiguous < 1):
+            raise SettingError(f"InContext needs times >= 1, and least and ambiguous in [0, 1), got {self}")
 
     @property
     def language(self) -> str:
@@ -184,13 +186,25 @@ class InContext:
         clozes = list(_make_clozes(trial, slots[asked].tolist(), some))
         service = f"{MASKED_LM}:{self.model}" if self.model else MASKED_LM
         guesses = iter((yield Ask(service, clozes)) if clozes else [])
+        least = (yield from self._find_least(trial, slots.tolist())) if clozes else []
         for i in asked:
             unseen, seen = next(guesses).logs, next(guesses).logs
             likely = unseen[1:] >= unseen[0] - np.log(self.times) - _SLACK
-            floor = np.log(max(self.least, 1e-30)) - _SLACK
+            floor = np.log(max(least[i], 1e-30)) - _SLACK
             read = ~(seen[1:] < floor) if self.several else seen[1:] >= floor  # nan: not known
             fine[i][single[i]] = likely & read
         return fine
+
+    def _find_least(self, trial: Trial, slots: Sequence[int]) -> Steps[list[float]]:
+        """Return for each slot the least chance of a replacement."""
+        if self.ambiguous <= self.least:
+            return [self.least] * len(slots)
+        from malaprop.attacks.candidates.lookup import WORDNET_PART
+        from malaprop.attacks.constraints.senses import AMBIGUOUS, list_used
+
+        tags, strings = (yield from trial.tags()), trial.origin.strings
+        used = [len(list_used(strings[slot], WORDNET_PART.get(tags[slot], ""))) for slot in slots]
+        return [self.ambiguous if many >= AMBIGUOUS else self.least for many in used]
 
 
 def _make_clozes(trial: Trial, slots: Sequence[int], options: Sequence[tuple[str, ...]]) -> Iterator[Cloze]:

@@ -93,6 +93,13 @@ def open_senses() -> Senses:
     return Senses(open_wordnet(), store.locate("wordnet") / "wordnet")
 
 
+def list_used(word: str, part: str) -> tuple[Sense, ...]:
+    """Return the senses of a word that are in use, at most six; none for a part of speech that WordNet lacks."""
+    found = open_senses().of(word, part)[:_MOST] if part else ()
+    return tuple(sense for sense in found if sense.share >= _RARE)
+
+
+AMBIGUOUS = 4  # a word with this many senses in use is ambiguous
 ENCODER = "encoder"  # MiniLM reads the sentences and the glosses, whatever encoder the attack compares texts with
 _MOST, _RARE = 6, 0.01  # how many senses of a word are weighed, and the least share of its uses that one has
 _SLACK = 1e-4  # an encoder's last digits move with its batch
@@ -109,13 +116,15 @@ class FitsSense:
     making. `unshared`: a replacement that shares no sense with the word passes and is left to other constraints, as in
     a list of synonyms that WordNet lacks; if not, it is refused. With `alike` it passes where the packaged table of
     synonyms gives it at least that score and it is of another root: *viewer* is no *view*. Insertions beside a word
-    pass.
+    pass. `ambiguous`: the least chance of a word with at least four senses in use, such as *way*, *subject* or *short*,
+    where that is more than `least`.
 
     On 552 pairs of 70 words in texts of MR and AG News, of which 159 were read as good, the chance tells good from bad
     with an AUC of .91 (the counts alone: .88); of what passes here 88% are good, and 66% of the good ones pass.
     """
 
     least: float = 0.3
+    ambiguous: float = 0.0
     own: float = 0.03
     weight: float = 18.0
     window: int = 8
@@ -125,8 +134,8 @@ class FitsSense:
     language: ClassVar[str] = "en"
 
     def __post_init__(self) -> None:
-        if not all(0 <= share <= 1 for share in (self.least, self.own, self.alike)):
-            raise SettingError(f"FitsSense needs least, own and alike in [0, 1], got {self}")
+        if not all(0 <= share <= 1 for share in (self.least, self.ambiguous, self.own, self.alike)):
+            raise SettingError(f"FitsSense needs least, ambiguous, own and alike in [0, 1], got {self}")
         if self.weight < 0 or self.window < 1:
             raise SettingError(f"FitsSense needs weight >= 0 and window >= 1, got {self.weight} and {self.window}")
 
@@ -162,7 +171,8 @@ class FitsSense:
     def _fits(self, shared: frozenset[int] | None, chance: Mapping[int, float]) -> bool:
         if shared is None:
             return self.unshared
-        return sum(chance.get(synset, 0.0) for synset in shared) >= self.least - _SLACK
+        least = max(self.least, self.ambiguous) if len(chance) >= AMBIGUOUS else self.least
+        return sum(chance.get(synset, 0.0) for synset in shared) >= least - _SLACK
 
     def _weigh(
         self, trial: Trial, slots: Ints, tags: Sequence[str], wanted: Sequence[Sequence[frozenset[int] | None]]
@@ -173,8 +183,7 @@ class FitsSense:
         listed: list[tuple[Sense, ...]] = []
         for slot, row in zip(slots.tolist(), wanted, strict=True):
             asked = any(row) and tags[slot] in WORDNET_PART
-            some = senses.of(strings[slot], WORDNET_PART[tags[slot]])[:_MOST] if asked else ()
-            listed.append(tuple(sense for sense in some if sense.share >= _RARE))
+            listed.append(list_used(strings[slot], WORDNET_PART[tags[slot]]) if asked else ())
         shown = {i: self._show(trial, int(slots[i])) for i, some in enumerate(listed) if len(some) > 1}
         glosses = {sense.synset: senses.describe(sense.synset) for i in shown for sense in listed[i]}
         texts = list(dict.fromkeys([*shown.values(), *glosses.values()]))
