@@ -60,7 +60,7 @@ def sections(command: Any, ctx: Any) -> Iterator[tuple[str, list[Row]]]:
     if whole and (old := list(old_names(command))):
         yield "Old names, which go on working", old
     more = len(visible(command)) - len(shown)
-    hint = [(ALL, f"Show {more} more options.")] if more else []
+    hint = [(ALL, f"Show {more} more option{'s' if more > 1 else ''}.")] if more else []
     yield "Help", [("--help", "Show the common options and end." if more else "Show the options and end."), *hint]
 
 

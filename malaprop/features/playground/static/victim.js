@@ -1,4 +1,4 @@
-// One model's column: what it says, which words that hangs on, what could stand there, and the attack on it.
+// One model's column: its answer, the importance of each word, what could stand there, and the attack on it.
 import { areShares, labelName, marked, node, percent, roving, signed } from "./nodes.js";
 import { ask } from "./server.js";
 
@@ -52,7 +52,7 @@ export class Victim {
     return made;
   }
 
-  // --- which words it hangs on
+  // --- the importance of each word
 
   weigh(fields, found) {
     const most = Math.max(...found.weights.map(Math.abs), 1e-9);
@@ -182,7 +182,7 @@ export class Victim {
     const says = `${labelName(this.labels, found.prediction)} ${areShares(found.scores) ? percent(score) : score.toFixed(3)}`;
     const button = node("button", { type: "button", tabindex: "-1", onclick: () => this.look(number) },
       node("span", {}, String(number)), node("span", { class: "edit" }, number ? words || "edits taken back" : "as it was"),
-      node("span", { class: "asked" }, `${says} · ${found.asked.toLocaleString("en")} queries`));
+      node("span", { class: "asked" }, `${says} · ${found.asked.toLocaleString("en")} ${found.asked === 1 ? "query" : "queries"}`));
     this.list.append(node("li", {}, button));
     this.look(number);
   }
