@@ -16,14 +16,14 @@ from malaprop_bench import peer
 from malaprop_bench.bout import STOCK, Bout, Terms, peers_name
 from malaprop_bench.cell import GOALS, Cell, encoder
 from malaprop_bench.machine import describe
-from malaprop_bench.own import COMPARED, RECIPES
+from malaprop_bench.own import COMPARED, RECIPES, entry_of
 from malaprop_bench.peer import TOOLS, Peer
 from malaprop_bench.peer_textattack import VARIANTS
 from malaprop_bench.roll import Roll
 from malaprop_bench.table import markdown, svg
 
 VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
-EVERY = tuple(recipe for recipe in COMPARED if recipe not in VARIANTS)
+EVERY = tuple(recipe for recipe in COMPARED if recipe not in VARIANTS and entry_of(recipe).language == "en")
 LISTED = ("pwws", f"pwws{STOCK}", "textfooler", "genetic")
 PLAN = tuple((r, v) for v, r in product(VICTIMS, LISTED) if (r, encoder(v), "fp32") in GOALS)
 Say = Callable[[str], None]

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 PATIENCE = 900  # seconds that the last text of a recipe may take beyond the limit
-WARM = "a warm , moving film with a good cast ."  # opens corpora and taggers before the clock starts
+WARM = {  # opens corpora, lists of words and taggers before the clock starts
+    "en": "a warm , moving film with a good cast .",
+    "fr": "Ces beaux films chaleureux émouvaient les spectateurs de la grande ville.",
+    "es": "Estas bonitas películas emocionaban a los espectadores de la gran ciudad.",
+    "zh": "这部电影非常感人. 演员的表演也很好, 值得一看.",
+}
 
 
 class Predictor(Protocol):
@@ -90,9 +95,11 @@ class Meter:
 Attacked = Callable[[str, int], dict[str, Any]]  # one text and its label to a row of `measured.Ended`
 
 
-def attack_all(attack: Attacked, meter: Meter, rows: Sequence[tuple[str, int]], seconds: float) -> dict[str, Any]:
+def attack_all(
+    attack: Attacked, meter: Meter, rows: Sequence[tuple[str, int]], seconds: float, warm: str = WARM["en"]
+) -> dict[str, Any]:
     """Attack the rows in order until the processor time is over; at least one."""
-    attack(WARM, int(meter([WARM])[0].argmax()))
+    attack(warm, int(meter([warm])[0].argmax()))
     meter.reset()
     outcomes: list[dict[str, Any]] = []
     began, spent = time.perf_counter(), time.process_time()

@@ -56,6 +56,27 @@ def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = N
     return out
 
 
+def write_wordnets(out: Path, omw: Path, languages: Mapping[str, str]) -> None:
+    """Write our copy of Open Multilingual WordNet where NLTK 3.10 reads it; `languages` are its codes by ours."""
+    for code, theirs in languages.items():
+        target = out / "corpora" / "omw-2.0" / code / f"wn-data-{theirs}.tab"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        rows = (line.split("\t") for line in (omw / f"{code}.txt").read_text(encoding="utf-8").split("\n"))
+        lemmas = [f"{sense}\t{theirs}:lemma\t{word}\n" for sense, *words in rows for word in words]
+        target.write_text("".join(lemmas), encoding="utf-8")
+
+
+def read_wordnets() -> None:
+    """Let NLTK 3.10, in a peer's Python, read what `write_wordnets` wrote: until then it knows of English alone.
+
+    Our wordnets have the senses of the English one beside them, which NLTK takes for another version's.
+    """
+    from nltk.corpus import wordnet  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    wordnet.add_omw()
+    wordnet.map30 = None
+
+
 def lacks(sources: list[Path], *names: str) -> list[str]:
     """Return the resources that none of the sources has."""
     return [

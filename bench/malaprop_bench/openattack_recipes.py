@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from malaprop_bench.nltk_data import read_wordnets
 from malaprop_bench.roster import OPENATTACK, find
 
 Rows = Sequence[tuple[str, int]]
@@ -62,6 +63,23 @@ def _masked(given: Given) -> dict[str, Any]:
     return {"mlm_path": str(given.masked_lm), **given.shared}
 
 
+def _chinese(given: Given, *, cilin: bool = False) -> dict[str, Any]:
+    """Return the settings of Chinese attacks: OpenAttack's own cutting by jieba, and its synonyms or those of Cilin."""
+    words = _substitutes()
+    read_wordnets()
+    return {
+        "substitute": words.ChineseCiLinSubstitute() if cilin else words.ChineseWordNetSubstitute(),
+        "lang": "chinese",
+        **given.shared,
+    }
+
+
+def _chinese_textfooler(given: Given) -> dict[str, Any]:
+    module: Any = import_module("OpenAttack.attackers.textfooler")
+    module.UniversalSentenceEncoder = no_encoder()
+    return {**_chinese(given), "token_unk": given.unknown}
+
+
 SETTINGS: dict[str, Callable[[Given], dict[str, Any]]] = {
     "pwws": lambda given: {**_synonyms(given), "token_unk": given.unknown},
     "textfooler": _textfooler,
@@ -75,6 +93,10 @@ SETTINGS: dict[str, Callable[[Given], dict[str, Any]]] = {
     "bae": lambda given: {**_masked(given), "sentence_encoder": encoder()},
     "bert-attack": _masked,
     "pso": _synonyms,
+    "chinese-pwws": lambda given: {**_chinese(given), "token_unk": given.unknown},
+    "chinese-pwws-cilin": lambda given: {**_chinese(given, cilin=True), "token_unk": given.unknown},
+    "chinese-textfooler": _chinese_textfooler,
+    "chinese-pso": _chinese,
     "textbugger": lambda given: {"substitute": _near(6, 0.5), **given.shared},
     "viper": lambda _: {},
     "fd": lambda given: {**_synonyms(given), "token_unk": "<unk>"},  # looked up in the victim's own vocabulary
@@ -118,12 +140,12 @@ def encoder() -> Any:
 
 
 def no_encoder() -> type:
-    from OpenAttack.tags import TAG_English  # type: ignore[import-not-found,unused-ignore]
+    from OpenAttack.tags import TAG_Chinese, TAG_English  # type: ignore[import-not-found,unused-ignore]
 
     class Alike:
         """Every pair of sentences counts as similar."""
 
-        TAGS = {TAG_English}
+        TAGS = {TAG_English, TAG_Chinese}
 
         def calc_score(self, one: str, two: str) -> float:  # noqa: ARG002
             return 1.0

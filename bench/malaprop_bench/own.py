@@ -115,11 +115,12 @@ def build(recipe: str) -> Attack:
     entry = entry_of(name, OPENATTACK if recipe.endswith(AS_OPENATTACK) else TEXTATTACK)
     if recipe.endswith(DEFAULTS):
         ours: Attack = LIBRARY[entry.recipe]()
-        return ours
+        return replace(ours, languages=(entry.language,))
     settings = {} if variant == "textfooler-similar" else entry.settings
     made: Attack = LIBRARY[entry.ours](**settings)
     without = ("SamePart",) if variant == "textfooler-untagged" else entry.without
-    return replace(made, constraints=tuple(c for c in made.constraints if type(c).__name__ not in without))
+    kept = tuple(c for c in made.constraints if type(c).__name__ not in without)
+    return replace(made, constraints=kept, languages=(entry.language,))
 
 
 def entry_of(name: str, tool: str = TEXTATTACK) -> PeerRecipe:
@@ -138,7 +139,8 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
     from malaprop.frame.runs.local import run as run_local
     from malaprop.frame.runs.services import services
 
-    list(run_local(attack, victim, [Example("warm", {"text": WARM}, 0), Example("warm too", {"text": WARM}, 1)]))
+    warm = {"text": WARM[attack.languages[0]]}
+    list(run_local(attack, victim, [Example("warm", warm, 0), Example("warm too", warm, 1)]))
     watch = Watch()
     seen = Recording(victim)
     known = services(seen.victim)

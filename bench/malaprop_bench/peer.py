@@ -10,9 +10,12 @@ from pathlib import Path
 from malaprop_bench import child, export_vectors, nltk_data, peer_openattack, peer_textattack
 from malaprop_bench.measured import Measured, Row, write_rows
 from malaprop_bench.metered import PATIENCE
+from malaprop_bench.roster import ROSTER
 
 MASKED = ("bae", "bert-attack", "clare")  # recipes that use a masked language model
 MASKED_LM = "masked-lm"
+WORDNETS = {"fr": "fra", "es": "spa", "zh": "cmn"}  # our code of a language, and that of Open Multilingual WordNet
+_LANGUAGES: Mapping[str, str] = {one.name: one.language for one in ROSTER if one.language in WORDNETS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +56,20 @@ def prepare(folder: Path, recipes: Iterable[str]) -> Path:
     sources = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
     if (data := store.data_root()) is not None:
         sources.insert(0, data / "nltk_data")
+    recipes = tuple(recipes)
+    spoken = {_LANGUAGES[recipe]: WORDNETS[_LANGUAGES[recipe]] for recipe in recipes if recipe in _LANGUAGES}
     sources.append(store.locate("wordnet"))
     if nltk_data.lacks(sources, *nltk_data.TAGGERS):
         sources.append(store.locate("perceptron-tagger"))
     stop = lexicon.stop_words()
     nltk_data.gather(folder / "nltk_data", sources, stop)
     (folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
-    recipes = tuple(recipes)
-    if any(not recipe.startswith("pwws") for recipe in recipes):
+    if spoken:
+        nltk_data.write_wordnets(folder / "nltk_data", store.locate("omw"), spoken)
+        for code in spoken:
+            words = sorted(lexicon.foreign_stop_words(code))
+            (folder / f"stop-{code}.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    if any(not recipe.startswith("pwws") and recipe not in _LANGUAGES for recipe in recipes):
         near = vectors.open_neighbours("counter-fitted")
         export_vectors.export(near.vectors.words, near.vectors.matrix, near.table, folder / "cache")
     if any(recipe.startswith(MASKED) for recipe in recipes) and not (folder / MASKED_LM).exists():
@@ -114,7 +123,8 @@ class Peer:
         self, given: Sequence[str | os.PathLike[str]], *, threads: int, seconds: float, seed: int
     ) -> list[str | os.PathLike[str]]:
         command: list[str | os.PathLike[str]] = [self.python, self.tool.script, *given]
-        command += ["--stop-words", self.folder / "stop.txt"]
+        code = _LANGUAGES.get(str(given[2]).partition(",")[0])
+        command += ["--stop-words", self.folder / (f"stop-{code}.txt" if code else "stop.txt")]
         command += ["--threads", str(threads), "--seconds", str(seconds), "--seed", str(seed)]
         if (masked := self.folder / MASKED_LM).exists():
             command += ["--masked-lm", masked]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from malaprop_bench.metered import (
+    WARM,
     Attacked,
     Meter,
     Plain,
@@ -28,7 +29,7 @@ from malaprop_bench.metered import (
     write,
 )
 from malaprop_bench.openattack_recipes import Given, build_recipe
-from malaprop_bench.roster import OPENATTACK, names_of
+from malaprop_bench.roster import OPENATTACK, language_of, names_of
 from malaprop_bench.slopes import gradients_of
 
 RECIPES = names_of(OPENATTACK)
@@ -52,8 +53,30 @@ def hand_over(vectors: Path | None) -> None:
     from nltk.corpus import wordnet  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     held["TProcess.NLTKWordNet"] = wordnet
+    DataManager.data_path["AttackAssist.CiLin"] = str(Path(__file__).parent)
+    held["AttackAssist.CiLin"] = Cilin()
     if vectors is not None:
         held["AttackAssist.CounterFit"] = embedding(vectors)
+
+
+class Cilin:
+    """Our Cilin as the dictionary that OpenAttack would download; it is read at the first word."""
+
+    @cached_property
+    def words(self) -> dict[str, list[str]]:
+        from malaprop.assets.chinese import read_synonyms
+
+        found: dict[str, list[str]] = {}
+        for _, *group in (line.split("\t") for line in read_synonyms()):
+            for word in group:
+                found.setdefault(word, []).extend(other for other in group if other != word)
+        return found
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.words
+
+    def __getitem__(self, word: str) -> list[str]:
+        return self.words[word]
 
 
 def embedding(folder: Path) -> Any:
@@ -138,7 +161,7 @@ def main(given: Sequence[str] | None = None) -> int:
         began, spent = time.perf_counter(), time.process_time()
         attacker = build_recipe(recipe, resources, victim, rows)
         wall, processor = time.perf_counter() - began, time.process_time() - spent
-        result = attack_all(attacking(attacker, victim, meter), meter, rows, options.seconds)
+        result = attack_all(attacking(attacker, victim, meter), meter, rows, options.seconds, WARM[language_of(recipe)])
         if recipe == "trigger":  # looking for it is the attack
             result |= {"wall_s": result["wall_s"] + wall, "processor_s": result["processor_s"] + processor}
         write(out, f"OpenAttack {version('OpenAttack')}", result)

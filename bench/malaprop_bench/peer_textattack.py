@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop_bench.metered import (
+    WARM,
     Attacked,
     Meter,
     Plain,
@@ -26,7 +27,7 @@ from malaprop_bench.metered import (
     settle,
     write,
 )
-from malaprop_bench.roster import TEXTATTACK, names_of
+from malaprop_bench.roster import TEXTATTACK, language_of, names_of
 
 VARIANTS = ("textfooler-untagged", "textfooler-similar")  # of a recipe, for comparisons of their own
 RECIPES = (*names_of(TEXTATTACK), *VARIANTS)
@@ -108,7 +109,9 @@ def main(given: Sequence[str] | None = None) -> int:
 
     def one(recipe: str, out: Path) -> None:
         attack = build_recipe(recipe, meter, resources)
-        result = attack_all(attacking(attack), meter, read_rows(options.rows), options.seconds)
+        result = attack_all(
+            attacking(attack), meter, read_rows(options.rows), options.seconds, WARM[language_of(recipe)]
+        )
         write(out, f"TextAttack {version('textattack')}", result)
 
     return attack_each(options, one)

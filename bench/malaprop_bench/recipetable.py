@@ -46,6 +46,9 @@ def _rows(entry: PeerRecipe, record: Held) -> Iterator[list[str]]:
     if entry.missing:
         yield [*start, "-", f"not run: {entry.missing}", *["-"] * (len(BESIDE) - 4)]
         return
+    if entry.language != "en":
+        yield [*start, "-", "[Languages](languages.md#beside-other-toolkits)", *["-"] * (len(BESIDE) - 4)]
+        return
     found = [cell for cell in record["cells"] if cell["recipe"] == entry.name]
     for cell in found:
         if (peer := cell["peers"].get(entry.tool)) is not None:
@@ -80,8 +83,8 @@ def faster(peer: Held) -> float:
 
 def differ(record: Held) -> list[str]:  # noqa: ARG001 - every table takes its record
     """Return the table of differences in words, which the figures do not show."""
-    rows = [[_link(entry), f"{entry.tool} `{entry.theirs}`", entry.differs] for entry in ROSTER if entry.differs]
-    return lines(DIFFER, rows)
+    here = (entry for entry in ROSTER if entry.differs and entry.language == "en")
+    return lines(DIFFER, [[_link(entry), f"{entry.tool} `{entry.theirs}`", entry.differs] for entry in here])
 
 
 def figures(name: str, record: Held) -> list[str]:

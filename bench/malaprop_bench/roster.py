@@ -35,6 +35,7 @@ class PeerRecipe:
     exact: bool = False
     differs: str = ""
     missing: str = ""
+    language: str = "en"  # of the texts that it is for
 
     @property
     def recipe(self) -> str:
@@ -122,12 +123,23 @@ def _textattack() -> Iterator[PeerRecipe]:
         missing="it reads the gradients of TextAttack's own LSTM alone; both on that one: "
         "[HotFlip](claims/hotflip.md#study)",
     )
-    for language in ("French", "Spanish", "Chinese"):
-        yield one(
-            language.lower(),
-            f"{language}Recipe",
-            missing=f"a {language} lexicon and victim, which are not to be had here",
-        )
+    lists = "names and places by its own lists, as its recognisers would be downloaded"
+    yield one("french", "FrenchRecipe", "pwws", language="fr", differs=lists)
+    yield one(
+        "spanish",
+        "SpanishRecipe",
+        "pwws",
+        language="es",
+        differs=f"theirs asks NLTK for the language `esp`, which is none, so it gets `spa` here; {lists}",
+    )
+    yield one(
+        "chinese",
+        "ChineseRecipe",
+        "zh-mixed",
+        language="zh",
+        differs="five of our synonyms in place of HowNet's, three of our homophones for a character in place of a "
+        "table that its package lacks, and no XLM-R; what stands for them would be downloaded",
+    )
 
 
 def _openattack() -> Iterator[PeerRecipe]:
@@ -169,11 +181,33 @@ def _openattack() -> Iterator[PeerRecipe]:
         "geometry",
         missing="it cannot be imported with torch 1.9 or later; OpenAttack leaves it out",
     )
+    for name, theirs in (("pwws", "PWWSAttacker"), ("textfooler", "TextFoolerAttacker"), ("pso", "PSOAttacker")):
+        more = "; without a sentence encoder, on both sides" if name == "textfooler" else ""
+        yield one(
+            f"chinese-{name}",
+            theirs,
+            name,
+            settings={"similarity": None} if more else {},
+            language="zh",
+            differs=f"theirs has the synonyms of Open Multilingual WordNet by jieba's part of speech{more}",
+        )
+    yield one(
+        "chinese-pwws-cilin",
+        "PWWSAttacker",
+        "pwws",
+        language="zh",
+        differs="theirs with our Cilin in place of the one that it would download",
+    )
     yield one("gan", "GANAttacker", missing="the weights of its generator, which are not to be had here")
     yield one("scpn", "SCPNAttacker", missing="the weights of its paraphrase model, which are not to be had here")
 
 
 ROSTER: tuple[PeerRecipe, ...] = (*_textattack(), *_openattack())
+
+
+def language_of(recipe: str) -> str:
+    """Return the language of the texts that a peer's recipe is for."""
+    return next((one.language for one in ROSTER if one.name == recipe), "en")
 
 
 def names_of(tool: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from malaprop_bench.nltk_data import read_wordnets
 from malaprop_bench.roster import TEXTATTACK, find
 
 
@@ -58,6 +59,10 @@ def _stand_ins(given: Resources) -> dict[str, Any]:
         "GPT2": no_constraint,
         "LearningToWriteLanguageModel": no_constraint,
         "WordSwapHowNet": partial(_by_part, transformations.WordSwapHowNet),
+        "WordSwapWordNet": partial(_in_language, transformations.WordSwapWordNet),
+        "ChineseWordSwapHowNet": partial(_swap, _chinese_synonyms),
+        "ChineseWordSwapMaskedLM": partial(_swap, lambda word: []),  # noqa: ARG005
+        "ChineseHomophoneCharacterSwap": partial(_swap, _chinese_homophones),
     }
     if given.masked_lm is not None:
         import transformers
@@ -75,6 +80,41 @@ def _stand_ins(given: Resources) -> dict[str, Any]:
 
 def _with_default(kind: Callable[..., Any], folder: str, **given: Any) -> Any:
     return kind(**{"masked_language_model": folder, **given})
+
+
+def _in_language(kind: Any, language: str = "eng") -> Any:
+    """Return TextAttack's WordNet transformation in a language that NLTK has read, by NLTK's code for it."""
+    if language != "eng":
+        read_wordnets()
+    return kind({"esp": "spa"}.get(language, language))
+
+
+def _swap(find: Callable[[str], Sequence[str]]) -> Any:
+    """Return a transformation that puts what `find` gives in a word's place."""
+    base: Any = import_module("textattack.transformations").WordSwap
+
+    class Swap(base):  # type: ignore[misc,unused-ignore]
+        def _get_replacement_words(self, word: str) -> list[str]:
+            return list(find(word))
+
+    return Swap()
+
+
+def _chinese_synonyms(word: str, most: int = 5) -> Sequence[str]:
+    """Return as many of our synonyms as the recipe takes of HowNet's nearest words."""
+    from malaprop.assets.languages import open_language
+
+    return open_language("zh").synonyms(word, wide=True)[:most]
+
+
+def _chinese_homophones(word: str, most: int = 3) -> list[str]:
+    """Return the word with each of its characters in turn as one of the first that sound alike, as the recipe does."""
+    table = import_module("malaprop.assets.chinese").homophones()
+    return [
+        word[:place] + other + word[place + 1 :]
+        for place, sign in enumerate(word)
+        for other in table.get(sign, ())[:most]
+    ]
 
 
 def no_constraint(**_: Any) -> Any:
@@ -117,8 +157,13 @@ def _tag_of_word(text: Any, index: int) -> str:
     return str(text.attack_attrs["universal_tags"][index])
 
 
-def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamespace:  # noqa: ARG001
-    """Return the entity type of a word, person or place, if our lists of names have it in any case."""
+def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamespace:
+    """Return the entity type of a word, person or place, if lists of names have it in any case.
+
+    Of English those are ours, of other languages TextAttack's own.
+    """
+    if model_name.startswith("flair/"):
+        return _foreign_entity(text.words[index], "french" if "french" in model_name else "spanish")
     alike = import_module("malaprop.assets.alike")
 
     def has(groups: Sequence[Sequence[str]]) -> bool:
@@ -126,6 +171,14 @@ def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamesp
 
     word = text.words[index].lower()
     kind = "S-PER" if has(alike.names()) else "S-LOC" if has(alike.places()) else "O"
+    return SimpleNamespace(value=kind, score=1.0)
+
+
+def _foreign_entity(word: str, language: str) -> SimpleNamespace:
+    data = import_module("textattack.shared.data")
+    people = {*data.PERSON_NAMES[f"first-{language}"], *data.PERSON_NAMES[f"last-{language}"]}
+    places = {*data.NAMED_ENTITIES[f"country-{language}"], *data.NAMED_ENTITIES["city"]}
+    kind = "S-PER" if word in people else "S-LOC" if word in places else "O"
     return SimpleNamespace(value=kind, score=1.0)
 
 

@@ -1,7 +1,7 @@
 import zipfile
 
 import pytest
-from malaprop_bench.nltk_data import NEEDED, check, gather
+from malaprop_bench.nltk_data import NEEDED, check, gather, write_wordnets
 
 from malaprop.core.errors import AssetError
 
@@ -36,6 +36,18 @@ def test_a_plain_folder_will_do_and_a_second_time_changes_nothing(tmp_path):
     gather(out, [source], frozenset({"a"}))
     gather(out, [source], frozenset({"b"}))
     assert (out / "corpora/stopwords/english").read_text() == "a\n"
+
+
+def test_wordnets_of_other_languages_are_written_as_nltk_reads_them(tmp_path):
+    (tmp_path / "fr.txt").write_text("00001740-n\tentité\tchose\n00001741-a\tbeau", encoding="utf-8")
+    write_wordnets(tmp_path / "out", tmp_path, {"fr": "fra"})
+    (written,) = (tmp_path / "out/corpora").rglob("wn-data-fra.tab")
+    assert written.read_text(encoding="utf-8").split("\n") == [
+        "00001740-n\tfra:lemma\tentité",
+        "00001740-n\tfra:lemma\tchose",
+        "00001741-a\tfra:lemma\tbeau",
+        "",
+    ]
 
 
 def test_what_is_missing_is_named(tmp_path):

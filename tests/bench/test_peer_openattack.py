@@ -54,7 +54,7 @@ def library(monkeypatch):
     embedding = lambda index, table: (index, table)  # noqa: E731
     assist = module("OpenAttack.attack_assist", substitute=substitute, WordEmbedding=embedding)
     module("OpenAttack.attack_assist.goal", ClassifierGoal=Goal)
-    module("OpenAttack.tags", TAG_English="english")
+    module("OpenAttack.tags", TAG_English="english", TAG_Chinese="chinese")
     module("OpenAttack", attackers=attackers, attack_assist=assist, Classifier=object)
     return made
 

@@ -3,6 +3,7 @@ import json
 import pytest
 from malaprop_bench import merge, own, page, quality, recipetable
 from malaprop_bench.bout import Terms
+from malaprop_bench.compare import EVERY
 from malaprop_bench.forked import run_each
 from malaprop_bench.measured import Ended, Measured, read_rows, write_rows
 from malaprop_bench.peer import TOOLS
@@ -159,9 +160,14 @@ def test_a_mark_on_a_recipes_page_is_filled_and_filled_again(tmp_path, roll):
 def test_the_roster_names_each_recipe_once():
     assert len({(e.tool, e.name) for e in ROSTER}) == len(ROSTER)
     assert len([e for e in ROSTER if e.tool == TEXTATTACK]) == 24
-    assert len([e for e in ROSTER if e.tool == OPENATTACK]) == 15
+    assert len({e.theirs for e in ROSTER if e.tool == OPENATTACK}) == 15
     assert "gan" not in names_of(OPENATTACK)
-    assert find(TEXTATTACK, "chinese") is None
+    assert find(TEXTATTACK, "seq2sick") is None
+    assert {"french", "spanish", "chinese"} <= {*names_of(TEXTATTACK)}
+    assert not {"french", "chinese", "chinese-pwws"} & {*EVERY}  # for texts of their own language
+    assert own.build("spanish").languages == ("es",)
+    assert own.build("chinese-textfooler").languages == ("zh",)
+    assert own.build("pwws").languages == ("en",)
 
 
 def test_cells_measured_again_take_the_place_of_the_earlier_ones(tmp_path, roll):

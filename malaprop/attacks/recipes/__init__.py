@@ -39,6 +39,7 @@ RECIPES = Catalogue(
         "bad-characters": "malaprop.attacks.recipes.chars:bad_characters",
         "viper": "malaprop.attacks.recipes.chars:viper",
         "zh-phonetic": "malaprop.attacks.recipes.chars:zh_phonetic",
+        "zh-mixed": "malaprop.attacks.recipes.chars:zh_mixed",
         "zh-glyph": "malaprop.attacks.recipes.chars:zh_glyph",
         "zh-split": "malaprop.attacks.recipes.chars:zh_split",
         "morpheus": "malaprop.attacks.recipes.forms:morpheus",

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from malaprop.attacks.attack import Attack, Candidates, Constraint, Fallback, Own
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, Kind
 from malaprop.attacks.candidates.combined import Union
-from malaprop.attacks.candidates.lookup import Misspellings, NearWords
+from malaprop.attacks.candidates.lookup import Misspellings, NearWords, WordNetSynonyms
 from malaprop.attacks.candidates.unseen import Deletions, InvisibleCharacters, Reorderings
 from malaprop.attacks.constraints.edits import MaxCharacters, MaxShare, MaxWords
 from malaprop.attacks.constraints.positions import KeepStopWords, LongWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.encoders import parse_similarity
 from malaprop.attacks.goals.goal import LabelOnly
-from malaprop.attacks.ranking.order import LeaveOneOut, UnknownWord
+from malaprop.attacks.ranking.order import LeaveOneOut, Saliency, UnknownWord
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.differential import DifferentialEvolution
 from malaprop.attacks.search.greedy import Greedy
@@ -209,3 +209,17 @@ def zh_split(*, share: float = 0.5) -> Attack:
     People write so to evade filters; readers join the parts again. At most half of the words change.
     """
     return _change_chinese("zh-split", "parts", share)
+
+
+def zh_mixed(*, share: float = 0.5) -> Attack:
+    """Chinese: a synonym, or a character that sounds or looks alike, whichever does most; at most half of the words.
+
+    Ours, of the same parts as TextAttack's ChineseRecipe: words fall in the order of softmax(saliency) x gain, as Ren
+    et al. 2019 have it. Differs: no masked language model; our lists stand in for HowNet and its tables of characters.
+    """
+    return Attack(
+        name="zh-mixed",
+        candidates=Union(of=(WordNetSynonyms(part="any"), CharEdits(kinds=("homophone", "homoglyph")))),
+        constraints=(KeepStopWords(), MaxShare(share=share)),
+        search=Greedy(rank=Saliency(peer=True)),
+    )
