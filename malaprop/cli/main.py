@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, MutableMapping
@@ -133,6 +134,7 @@ app = typer.Typer(
     **_PLAIN,
 )
 _INTERRUPTED = 130  # the exit code that typer gives for Ctrl-C
+_FULL = "no room left on the disk{where}; what is finished is kept: make room and give the same command again"
 _STOPPED = "stopped; what was finished is kept, and the same command with the same --out goes on from there"
 
 
@@ -170,6 +172,8 @@ def main() -> None:
             raise
         if extra_of(error):
             _end(plain(error), 2)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _end(_FULL.format(where=f" for {error.filename}" if error.filename else ""), 2)
         _end(f"the run failed: {plain(error)} (set MALAPROP_TRACE=1 to see where)", 1)
     else:
         if code == _INTERRUPTED:
