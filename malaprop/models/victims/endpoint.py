@@ -28,6 +28,7 @@ OPENAI_KEY_ENV = "OPENAI_API_KEY"  # by custom; a server of one's own wants none
 _SECRET = re.compile(r"(?:^|[_-])(?:api)?(?:key|token|secret|pass(?:word|wd)?|pwd|sig|signature|auth|code)$", re.I)
 # A server that sends header and body apart waits 40 ms for our sign in between, unless we give it at once (Linux).
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
+_POLL: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)  # one system call
 _REDIRECTS = (301, 302, 307, 308)
 _HOPS = 3
 _PART = re.compile(r"[a-zA-Z.+-]{0,8}")  # of a number or a word of JSON
@@ -61,6 +62,31 @@ class _Again(Exception):  # noqa: N818 - a reason to try again
     def __init__(self, reason: str, status: int | None = None, wait: float = 0.0) -> None:
         super().__init__(reason)
         self.status, self.wait = status, wait
+
+
+class _Line(HTTPConnection):
+    """A connection that sends header and body together: one system call here, and one awakening of the server."""
+
+    _held: list[Any] | None = None
+
+    def request(self, *request: Any, **more: Any) -> None:
+        self._held = []
+        try:
+            super().request(*request, **more)
+            held, self._held = self._held, None
+            super().send(b"".join(held))
+        finally:
+            self._held = None
+
+    def send(self, data: Any) -> None:
+        if self._held is None:
+            super().send(data)
+        else:
+            self._held.append(data)
+
+
+class _SecureLine(_Line, HTTPSConnection):
+    pass
 
 
 def split_address(url: str, key_env: str = KEY_ENV) -> SplitResult:
@@ -302,8 +328,8 @@ class Endpoint:
     def _opened(self) -> HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            return HTTPSConnection(host, port, timeout=self.timeout, context=ssl.create_default_context())
-        return HTTPConnection(host, port, timeout=self.timeout)
+            return _SecureLine(host, port, timeout=self.timeout, context=ssl.create_default_context())
+        return _Line(host, port, timeout=self.timeout)
 
     def _read(self, response: HTTPResponse) -> bytes:
         """Return the whole body; raise where it comes too slowly, even drop by drop, or is too large."""
@@ -358,7 +384,7 @@ def _is_readable(sock: socket.socket) -> bool:
     """
     if isinstance(sock, ssl.SSLSocket):
         return False
-    with selectors.DefaultSelector() as selector:
+    with _POLL() as selector:
         selector.register(sock, selectors.EVENT_READ)
         return bool(selector.select(0))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import islice
+from queue import SimpleQueue
 from threading import Condition, Lock
 from time import monotonic
 from typing import Any, ClassVar
@@ -191,16 +192,18 @@ class RequestPool:
 
         The next one is sent when whoever asks has dealt with that, so a kill loses no more than is in flight.
         """
-        left, jobs = iter(enumerate(chunks)), dict[Future[Floats], int]()
+        left, ended, running = iter(enumerate(chunks)), SimpleQueue[tuple[int, Future[Floats]]](), 0
         with ThreadPoolExecutor(min(self.concurrency, max(1, len(chunks)))) as executor:
             try:
                 while True:
-                    for number, chunk in islice(left, (self.concurrency if self.begun() else 1) - len(jobs)):
-                        jobs[executor.submit(copy_context().run, self.ask, chunk)] = number  # the context says who pays
-                    if not jobs:
+                    for number, chunk in islice(left, (self.concurrency if self.begun() else 1) - running):
+                        job = executor.submit(copy_context().run, self.ask, chunk)  # the context says who pays
+                        job.add_done_callback(partial(_report, ended, number))
+                        running += 1
+                    if not running:
                         return
-                    for job in wait(jobs, return_when=FIRST_COMPLETED).done:
-                        yield jobs.pop(job), job
+                    yield ended.get()
+                    running -= 1
                     if not self.begun():
                         return
             except BaseException:  # stopped by the user: what has not begun does not begin
@@ -211,6 +214,10 @@ class RequestPool:
         self._kept.update(known)
         while len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+def _report(ended: SimpleQueue[tuple[int, Future[Floats]]], number: int, job: Future[Floats]) -> None:
+    ended.put((number, job))
 
 
 class RemoteVictim:
