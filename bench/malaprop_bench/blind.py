@@ -180,14 +180,15 @@ def judge_rows(held: Mapping[str, Any]) -> list[list[str]]:
     A pair is kept by the judge if its chance is above 0.5; pairs that are unclear to the reader are left out.
     """
     pairs = held["pairs"]
-    readings = {"most readers": [(settle(one), one["judge"]) for one in pairs]}
+    many = len(pairs[0]["read"])
+    who = "most readers" if many > 1 else "the reader"
+    readings = {who: [(settle(one), one["judge"]) for one in pairs]}
     readings |= {
-        f"most readers, {name}": [(settle(one), one["judge"]) for one in pairs if one["data"] == key]
+        f"{who}, {name}": [(settle(one), one["judge"]) for one in pairs if one["data"] == key]
         for key, name in DATA.items()
     }
-    readings |= {
-        f"reader {at + 1}": [(one["read"][at], one["judge"]) for one in pairs] for at in range(len(pairs[0]["read"]))
-    }
+    if many > 1:
+        readings |= {f"reader {at + 1}": [(one["read"][at], one["judge"]) for one in pairs] for at in range(many)}
     return [[name, *_judged(found)] for name, found in readings.items() if found]
 
 

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from malaprop_bench import judged
+from malaprop_bench import blind, judged
+
+from malaprop.features.defending.detection.rates import find_auc
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -36,9 +38,24 @@ def test_what_the_page_says_of_synonyms_of_another_sense_is_in_the_record():
     pairs = json.loads((docs / "measured/judge-pwws.json").read_text(encoding="utf-8"))["pairs"]
     kept = [one["read"] for one in pairs if one["judge"] == "kept"]
     read = sum(one["read"] == "kept" for one in pairs)
-    page = " ".join((docs / "judge.md").read_text(encoding="utf-8").split())
+    page = " ".join((docs / "appendix/attacks.md").read_text(encoding="utf-8").split())
     assert f"Of {len(pairs)} successes of `pwws` on MR that it had called kept, a reader called {read} kept." in page
     assert f"With the rule it calls {len(kept)} kept, and {kept.count('kept')} of these are." in page
+
+
+def test_what_the_page_says_of_successes_is_in_the_reader_s_labels():
+    held = json.loads((DOCS / "measured/judge-textfooler.json").read_text(encoding="utf-8"))
+    page = " ".join((DOCS / "judge.md").read_text(encoding="utf-8").split())
+    labels = [blind.settle(one) for one in held["pairs"]]
+    assert f"read {len(labels)} successes of `textfooler`" in page
+    assert f"looked at: {labels.count('unclear')} were unclear" in page
+    rows = {row[0]: row[1:] for row in blind.verdict_rows(held)}
+    assert f"called {rows['kept'][0]} pairs kept" in page
+    assert f"the {labels.count('kept')} pairs that the reader calls kept it is unsure in {rows['unsure'][1]}," in page
+    drawn = json.loads((DOCS / "measured/judge.json").read_text(encoding="utf-8"))["sources"]["textfooler, read blind"]
+    chances = {name: [one["judge"] for one in held["pairs"] if blind.settle(one) == name] for name in blind.VERDICTS}
+    assert (drawn["kept"], drawn["changed"]) == (len(chances["kept"]), len(chances["changed"]))
+    assert drawn["auc"] == round(find_auc(chances["changed"], chances["kept"]).value, 3)
 
 
 def test_what_the_page_on_validity_says_of_cost_is_in_the_record():
