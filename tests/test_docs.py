@@ -21,6 +21,7 @@ sys.path.append(str(ROOT / "tools"))
 
 from command_pages import command_pages, commands  # noqa: E402
 from links import broken_links  # noqa: E402
+from python_pages import python_pages  # noqa: E402
 
 DOCS = ROOT / "docs"
 COMMANDS = typer.main.get_command(app).commands
@@ -141,6 +142,22 @@ LONG_PAGES = [page for page in sorted(DOCS.rglob("*.md")) if len(page.read_text(
 def test_a_long_page_begins_with_its_summary(page):
     start = page.read_text(encoding="utf-8").partition("\n## ")[0]
     assert "\n**In short:** " in start, "write a paragraph that begins **In short:** below the title"
+
+
+HOW_TO = re.findall(r"^      - (How to .+): (\S+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+MEASURES = {"defences.md", "languages.md", "sentences.md"}  # their tables are on the page, not in an appendix
+
+
+@pytest.mark.parametrize(("title", "name"), HOW_TO)
+def test_a_how_to_page_is_titled_so_and_short(title, name):
+    page = re.sub(r"<!--.*?-->|^```.*?^```", "", read(name), flags=re.DOTALL | re.MULTILINE)  # without code
+    assert page.startswith(f"# {title}\n")
+    assert len(page.split()) <= 900 or name in MEASURES
+
+
+def test_there_are_at_most_sixty_pages_beside_recipes():
+    written = [page for page in DOCS.rglob("*.md") if page.parent.name not in ("recipes", "measured")]
+    assert len(written) + len(command_pages()) + len(python_pages()) <= 60
 
 
 def test_a_broken_link_is_found(tmp_path):
