@@ -141,27 +141,6 @@ def search_rows(held: Mapping[str, Any]) -> list[list[str]]:
     ]
 
 
-READ = ("data", "pairs read", "kept", "changed", "unclear", "share kept")
-
-
-def read_rows(held: Mapping[str, Any]) -> list[list[str]]:
-    """Return for each dataset, and for all, what a reader found in the successes of valid attacks."""
-    pairs = held["pairs"]
-    groups = {
-        data: [one["read"] for one in pairs if one["data"] == data] for data in sorted({p["data"] for p in pairs})
-    }
-    groups["all"] = [one["read"] for one in pairs]
-    return [
-        [
-            name,
-            f"{len(found)}",
-            *(f"{found.count(verdict)}" for verdict in ("kept", "changed", "unclear")),
-            str(Rate(found.count("kept"), len(found))),
-        ]
-        for name, found in groups.items()
-    ]
-
-
 def _write(out: str, found: Mapping[str, Any]) -> None:
     Path(out).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

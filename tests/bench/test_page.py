@@ -163,7 +163,7 @@ def test_lines_are_added(tmp_path):
         ("defences.md", 1),
         ("victims-reference.md", 2),
         ("../README.md", 2),
-        ("validity.md", 3),
+        ("validity.md", 2),
         ("install.md", 1),
         ("appendix/attacks.md", 20),
         ("appendix/defences.md", 10),

@@ -1,5 +1,9 @@
 """Attacks as published stand beside valid ones on the same texts; each figure is a count of outcomes."""
 
+import json
+from pathlib import Path
+
+import pytest
 from malaprop_bench import validity
 
 from malaprop.frame.records import Outcome, Queries, Side
@@ -56,7 +60,21 @@ def test_a_search_is_compared_with_every_text_of_its_candidates(toy_examples, to
     assert row[0] == "`deepwordbug`"
 
 
-def test_what_a_reader_found_is_counted_by_dataset():
-    pairs = [{"data": "mr", "read": "kept"}, {"data": "mr", "read": "unclear"}, {"data": "ag", "read": "changed"}]
-    found = {row[0]: row[1:5] for row in validity.read_rows({"pairs": pairs})}
-    assert found == {"ag": ["1", "0", "1", "0"], "mr": ["2", "1", "0", "1"], "all": ["3", "1", "1", "1"]}
+def test_what_the_page_says_of_ambiguous_words_is_in_the_reader_s_labels():
+    docs = Path(__file__).parents[2] / "docs"
+    pairs = json.loads((docs / "measured/valid-guard.json").read_text(encoding="utf-8"))["pairs"]
+    page = " ".join((docs / "validity.md").read_text(encoding="utf-8").split())
+    made = [one for one in pairs if one["made"]]
+    left = [one["read"] == "kept" for one in made if not one["refused"]]
+    kept = sum(one["read"] == "kept" for one in made)
+    assert f"had called {kept} of {len(made)} successes kept" in page
+    assert (
+        f"refuses {len(made) - len(left)} of the {len(made)}, and {sum(left)} of the other {len(left)} are kept" in page
+    )
+    assert (kept - sum(left)) / kept == pytest.approx(0.1, abs=0.01), "another tenth of the good ones"
+    other = [one["read"] == "kept" for one in pairs if not one["made"]]
+    spared = [one["read"] == "kept" for one in pairs if not one["made"] and not one["refused"]]
+    said = (
+        f"Of {len(other)} successes on other texts {sum(other)} were kept; it leaves {len(spared)}, with {sum(spared)}."
+    )
+    assert said in " ".join((docs / "appendix/attacks.md").read_text(encoding="utf-8").split())
