@@ -207,12 +207,14 @@ def _attend(
     keys, values = (t.transpose(1, 2) for t in whole)
     rows, heads, _, each = keys.shape
     # Heads that share keys are more queries of one: no kernel that takes a mask takes fewer heads of keys than queries.
-    asked = q[now.own].unflatten(2, (heads, -1)).permute(0, 2, 3, 1, 4)  # [row, head, group, new, each]
+    asked = (
+        q[now.own].view(rows, -1, heads, q.shape[1] // heads, each).permute(0, 2, 3, 1, 4)
+    )  # [row, head, group, new, each]
     group = asked.shape[2]
     seen = F.scaled_dot_product_attention(
         asked.reshape(rows, heads, -1, each), keys, values, attn_mask=sees.repeat(1, group, 1)[:, None], scale=scaling
     )
-    back = seen.unflatten(2, (group, -1)).permute(0, 3, 1, 2, 4).flatten(2, 3)
+    back = seen.view(rows, heads, group, -1, each).permute(0, 3, 1, 2, 4).flatten(2, 3)
     return back[now.row, now.column][None], None
 
 
