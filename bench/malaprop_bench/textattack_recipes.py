@@ -129,11 +129,15 @@ def no_constraint(**_: Any) -> Any:
 
 
 def encoder_class() -> Any:
-    """Return our sentence encoder as a TextAttack constraint; windows, thresholds and metrics are TextAttack's own."""
-    base: Any = import_module("textattack.constraints.semantics.sentence_encoders").SentenceEncoder
-    from malaprop.models.encoders.encoder import open_encoder
+    """Return our sentence encoder as a TextAttack constraint; windows, thresholds and metrics are TextAttack's own.
 
-    encoder = open_encoder()
+    The transformers library computes it, as in TextAttack.
+    """
+    base: Any = import_module("textattack.constraints.semantics.sentence_encoders").SentenceEncoder
+    from malaprop.assets import store
+    from malaprop.models.encoders.encoder import SentenceEncoder
+
+    encoder = SentenceEncoder(store.locate("minilm"), fast=False)
 
     class Encoder(base):  # type: ignore[misc,unused-ignore]
         def encode(self, sentences: list[str]) -> Any:
@@ -301,9 +305,10 @@ def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
     """Return our sentence encoder as a TextAttack constraint, with the defaults of our textfooler."""
     from textattack.constraints import Constraint  # type: ignore[import-not-found,unused-ignore]
 
-    from malaprop.models.encoders.encoder import open_encoder
+    from malaprop.assets import store
+    from malaprop.models.encoders.encoder import SentenceEncoder
 
-    encoder = open_encoder()
+    encoder = SentenceEncoder(store.locate("minilm"), fast=False)
 
     class Similar(Constraint):  # type: ignore[misc,unused-ignore]
         def _check_constraint_many(self, texts: list[Any], original: Any) -> list[Any]:
