@@ -120,13 +120,15 @@ def either(**sizes: StepCommand) -> dict[str, tuple[StepCommand, ...]]:
 class Reading:
     """The result of reading a claim from the records: our figures in words, the verdict, and why it fails.
 
-    `brief` is our figure in a few words, for the table of all claims.
+    `brief` is our figure in a few words, for the table of all claims. `published` is False where the claim has a run
+    with the paper's settings that has no record, so that a run with our settings was read in its place.
     """
 
     ours: str
     verdict: str
     why: str = ""
     brief: str = ""
+    published: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +138,9 @@ class Claim:
     A claim without a step has a remark in `instead`. `varies` names the steps with varied settings: no verdict rests on
     them, but they show why the claim fails. `fails` says what would count as a failure and is written before any run;
     it is empty where the claim cannot fail by the way it is built, and the verdict is then "by construction". `where`
-    names the paper's table or section and its setting, `differs` every difference of ours, and `theirs_brief` the
-    paper's figure in a few words; all three are in by_paper/differences.py.
+    names the paper's table or section and its setting, `differs` every difference of ours, `differs_ours` those of the
+    run with our settings where there is one with the paper's too, and `theirs_brief` the paper's figure in a few words;
+    all four are in by_paper/differences.py.
     """
 
     id: str
@@ -150,6 +153,7 @@ class Claim:
     instead: str = ""
     where: str = ""
     differs: tuple[str, ...] = ()
+    differs_ours: tuple[str, ...] = ()
     theirs_brief: str = ""
 
 

@@ -209,7 +209,7 @@ class Reproduce:
             fails=claim.fails,
             brief=found.brief,
             where=claim.where,
-            differs=claim.differs,
+            differs=claim.differs if found.published else claim.differs_ours,
             theirs_brief=claim.theirs_brief,
             commands=tuple(
                 f"malaprop {shlex.join(words)}" for step in steps for words in step.lines(self.size, root, self.jobs)

@@ -104,6 +104,11 @@ def test_attention_of_the_last_layer_is_told_beside(tmp_path):
     cell = replace(held.cells[0], recipe="asmax-ec", success=Rate(7, 100))
     replace(held, cells=(cell,)).write(tmp_path / "oneword/yelp-last")
     assert "By attention of the last layer asmax-ec broke BERT 7.0% (7/100" in row(tmp_path, "S1").why
+    there = oneword.OneWordRecord.read(tmp_path / "oneword/yelp")
+    both = (replace(cell, model=name, success=Rate(9, 100)) for name in ("BERT", "BiLSTM-Attention"))
+    more = (replace(cell, model=name, recipe="asmin-ec") for name in ("BERT", "BiLSTM-Attention"))
+    replace(there, cells=(*there.cells, *both, *more)).write(tmp_path / "oneword/yelp")
+    assert ", by that of the first, on other texts, 9.0% (9/100" in row(tmp_path, "S1").why
 
 
 def test_one_word_attacks_beside_mpnet_count_with_the_rows_that_are_there(tmp_path):
@@ -336,6 +341,23 @@ def test_defences_with_the_settings_of_the_paper_decide(tmp_path):
     assert [row(tmp_path, id).verdict for id in ("F2", "F3")] == ["fails", "inconclusive"]
     assert row(tmp_path, "F2").ours.startswith("mr as published, none: ")
     assert "; mr, none: " in row(tmp_path, "F2").ours, "ours stand beside them"
+
+
+def test_what_differs_is_of_the_run_that_is_read(tmp_path):
+    rows = [defended("none", 0, 10), defended("twin", 50, 12), defended("fact", 85, 40)]
+    trial = defences.DefencesRecord(
+        victim="v", data="mr", attack="textfooler", texts=100, labels=("a", "b"), premade="", rows=tuple(rows)
+    )
+    flips(tmp_path, 95, 50)
+    record = hotflip.HotFlipRecord.read(tmp_path / "hotflip")
+    for name in ("defences", "defences-mnli"):
+        trial.write(tmp_path / name)
+    runs = (("F2", "defences", trial, "own answer votes"), ("H1", "hotflip", record, "batches of 128"))
+    for id, name, ours, said in runs:
+        assert said in " ".join(row(tmp_path, id).differs)
+        ours.write(tmp_path / name / "published")
+        assert said not in " ".join(row(tmp_path, id).differs)
+    assert "mr as published on 50.0% (50/100" in row(tmp_path, "F4").ours, "the other twin stands beside it"
 
 
 def test_defences_by_their_names_without_settings(tmp_path):

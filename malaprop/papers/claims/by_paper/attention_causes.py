@@ -172,8 +172,11 @@ def explain_words(root: Path, folders: Sequence[str]) -> str:
     figures = _list_success(root, varied)
     said = [f"Varied, gs-gr broke with {'. With '.join(figures)}."] if figures else []
     if YELP in folders and (record := OneWordRecord.read(root / LAST)) is not None:
-        cells = (cell for model in record.models if (cell := record.cell(model.name, "asmax-ec")) is not None)
-        said += [f"By attention of the last layer asmax-ec broke {cell.model} {short(cell.success)}." for cell in cells]
+        first = OneWordRecord.read(root / YELP)
+        for cell in (cell for model in record.models if (cell := record.cell(model.name, "asmax-ec")) is not None):
+            other = None if first is None else first.cell(cell.model, "asmax-ec")
+            beside = "" if other is None else f", by that of the first, on other texts, {short(other.success)}"
+            said.append(f"By attention of the last layer asmax-ec broke {cell.model} {short(cell.success)}{beside}.")
     if PAIRS in folders and (figures := _list_success(root, {name: one for name, (one, _) in SMALLER.items()})):
         head = "An LSTM of four epochs and MiniLM of one, both on MNLI, had fewer words to choose from."
         said.append(f"{head} There gs-gr broke with {'. With '.join(figures)}.")

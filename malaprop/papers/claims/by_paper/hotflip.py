@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from malaprop.core.errors import RecordError
 from malaprop.frame.records.intervals import HALF, above, falling, gap_text, points, short, sign, worst
@@ -26,10 +26,20 @@ def _read_study(root: Path) -> HotFlipRecord:
     return need(HotFlipRecord.read, root / "hotflip")
 
 
-def _judge_by(root: Path, published: str) -> tuple[HotFlipRecord, HotFlipRecord | None]:
+class _Judged(NamedTuple):
+    """The study that a verdict is read from: the one with the paper's settings, ours `beside` it, or else ours."""
+
+    record: HotFlipRecord
+    beside: HotFlipRecord | None
+    published: bool
+
+
+def _judge_by(root: Path, published: str) -> _Judged:
     """Return the study with the paper's settings and ours beside it, or ours alone where the other was not run."""
     found = HotFlipRecord.read(root / published)
-    return (_read_study(root), None) if found is None else (found, HotFlipRecord.read(root / "hotflip"))
+    if found is None:
+        return _Judged(_read_study(root), None, published=False)
+    return _Judged(found, HotFlipRecord.read(root / "hotflip"), published=True)
 
 
 def _find_model(record: HotFlipRecord, name: str) -> ModelResult:
@@ -50,15 +60,16 @@ def _find_change(record: HotFlipRecord, attack: str, confidence: float = 0.0) ->
 
 def _read_error(root: Path) -> Reading:
     """Claim H1: the error of the plain model; there is no verdict."""
-    record, beside = _judge_by(root, PUBLISHED)
+    record, beside, published = _judge_by(root, PUBLISHED)
     error = _find_model(record, PLAIN).error
     ours = short(error) if beside is None else f"{short(error)}; {_BESIDE} {short(_find_model(beside, PLAIN).error)}"
-    return Reading(ours=ours, verdict="figure", brief=f"{100 * error.value:.1f}% error")
+    brief = f"{100 * error.value:.1f}% error"
+    return Reading(ours=ours, verdict="figure", brief=brief, published=published)
 
 
 def _read_order(root: Path) -> Reading:
     """Claim H2: of attacks that flip alone the beam succeeds more often than greedy search, and that than Key*."""
-    record, beside = _judge_by(root, PUBLISHED)
+    record, beside, published = _judge_by(root, PUBLISHED)
     beam, key, greedy = _find_flips(record)
     every = {name: _find_change(record, name) for name in _SEARCHES}
     rates = [beam, *([greedy] if greedy else []), key]
@@ -78,7 +89,8 @@ def _read_order(root: Path) -> Reading:
     )
     verdict = falling(rates) if greedy else worst((falling(rates), "inconclusive"))
     brief = f"beam of flips {100 * beam.value:.1f}%, Key* {100 * key.value:.1f}%"
-    return Reading(ours=f"flips alone: {flips}; all operations: {both}{words}", verdict=verdict, why=why, brief=brief)
+    ours = f"flips alone: {flips}; all operations: {both}{words}"
+    return Reading(ours=ours, verdict=verdict, why=why, brief=brief, published=published)
 
 
 def _find_flips(record: HotFlipRecord) -> tuple[Rate, Rate, Rate | None]:
@@ -117,8 +129,8 @@ def _describe_change(change: HotFlipChange) -> str:
 
 def _read_operations(root: Path) -> Reading:
     """Claim H3: most of the beam's edits are flips, and deletions outnumber insertions."""
-    record, beside = _judge_by(root, PUBLISHED)
-    found = _find_change(record, "beam", 0.0 if beside is None else _HALF_SURE)
+    record, beside, published = _judge_by(root, PUBLISHED)
+    found = _find_change(record, "beam", _HALF_SURE if published else 0.0)
     counts = found.picked or found.operations
     flips = Rate(counts.get("flip", 0), sum(counts.values()))
     taken = _count_deletions(found)
@@ -138,7 +150,8 @@ def _read_operations(root: Path) -> Reading:
         f"{others}. {_explain_varied(root, record, _explain_ranks, _NO_RANKS)}"
     )
     brief = f"flips {100 * flips.value:.1f}%; {taken.hits} of {taken.total} others are deletions"
-    return Reading(ours=ours, verdict=worst((above(flips, HALF), above(taken, HALF))), why=why, brief=brief)
+    verdict = worst((above(flips, HALF), above(taken, HALF)))
+    return Reading(ours=ours, verdict=verdict, why=why, brief=brief, published=published)
 
 
 def _explain_ranks(record: HotFlipRecord) -> str:
@@ -182,12 +195,12 @@ _RANKS = {
 
 def _read_training(root: Path) -> Reading:
     """Claim H4: training on flips lowers the error, and attacks succeed less often than after other training."""
-    record, beside = _judge_by(root, TUNED)
+    record, beside, published = _judge_by(root, TUNED)
     figures = "; ".join(map(_format_model, record.hardened))
     plain, hard = _find_model(record, PLAIN), _choose_share(record)
     if beside is not None:
         figures += f". Chosen: {100 * _find_share(hard.name):g}%. {_BESIDE.capitalize()} "
-        figures += "; ".join(_format_model(row) for row in beside.hardened if ":" not in row.name)
+        figures += "; ".join(map(_format_model, beside.hardened))
     others = [row for row in record.hardened if row.name.partition(":")[0] not in (PLAIN, "hotflip")]
     verdicts = [above(plain.success, hard.success), above(plain.error, hard.error)]
     verdicts += [above(row.success, hard.success) for row in others]
@@ -200,7 +213,7 @@ def _read_training(root: Path) -> Reading:
     named = ((said, row) for said, row in (("flips", hard), ("none", plain)))
     brief = ", ".join(f"{said} {100 * row.success.value:.1f}%" for said, row in named)
     brief += "".join(f", Miyato {100 * row.success.value:.1f}%" for row in others if row.name == MIYATO)
-    return Reading(ours=figures, verdict=worst(verdicts), why=why, brief=brief)
+    return Reading(ours=figures, verdict=worst(verdicts), why=why, brief=brief, published=published)
 
 
 def _format_epochs(rows: Sequence[ModelResult]) -> str:
