@@ -74,6 +74,7 @@ MODELS = (
           hard={"attacked": ATTACKED.format(every=2)}),
     Model(data="imdb-full", model="BERT", plain_sets="epochs=2", hard_sets="epochs=2 rate=1e-4", parts=12,
           hard={"swapped": SWAPPED}),
+    Model(data="ag_news", model="LSTM-W-GloVe-1", hard={}),
     Model(data="mr-full", model="LSTM-W-GloVe-1", hard=_WORDS),
     Model(data="mr-full", model="CNN-W-GloVe-1", hard=_WORDS),
 )  # fmt: skip
@@ -98,6 +99,7 @@ PROFILED = {
 }
 PROFILE_TEXTS, SEEDS = 1000, (0, 1)
 READ = {"mr-full-BERT": (("test", "all"), ("validation", "all")), "ag_news-BERT": (("test", "3000"),)}
+PARAPHRASED = ("mr-full-BERT", "mr-full-LSTM-W-GloVe-1", "ag_news-BERT", "ag_news-LSTM-W-GloVe-1")
 _PARTS = 30  # of the GPU's memory, for a process that attacks
 
 
@@ -112,6 +114,8 @@ def list_valid() -> Iterator[Lane]:
     for name, parts in READ.items():
         for split, many in parts:
             yield _read(models[name], split, many)
+    for name in PARAPHRASED:
+        yield _paraphrase(models[name])
 
 
 def _list_trainings(model: Model) -> Iterator[Lane]:
@@ -186,3 +190,15 @@ def _read(model: Model, split: str, many: str) -> Lane:
     )
     turn = Turn(step=step, commands=words, needs=(model.step(PLAIN),))
     return Lane(name=step, turns=(turn,), jobs=3, parts=_PARTS, nice=5)
+
+
+def _paraphrase(model: Model) -> Lane:
+    """Return a lane that attacks the plain model with rewrites of the packaged language model."""
+    step = f"{ROOT}/paraphrase/{model.name}"
+    words = tuple(
+        f"audit --attack paraphrase --victim {model.folder(PLAIN)} --data {model.data} --n 100 --seed 0 "
+        f"--validity {validity} --out {{root}}/{step}/{validity}"
+        for validity in ("paper", "valid")
+    )
+    turn = Turn(step=step, commands=words, needs=(model.step(PLAIN),))
+    return Lane(name=step, turns=(turn,), parts=_PARTS, nice=2)
