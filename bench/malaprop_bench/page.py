@@ -34,6 +34,7 @@ from malaprop_bench import (
     ensembled,
     epochs,
     fewqueries,
+    growth,
     judged,
     longtexts,
     modelshare,
@@ -45,6 +46,7 @@ from malaprop_bench import (
     remembered,
     ruled,
     savings,
+    scaled,
     spelling,
     startup,
     strangers,
@@ -160,6 +162,12 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "ensembles": _bench(lambda held: table.lines(transferred.ENSEMBLES, transferred.ensemble_rows(held))),
     "rules": _bench(ruled.family_lines),
     "rules-words": _bench(ruled.share_lines),
+    "scale-ray": _bench(lambda held: table.lines(scaled.RAY, scaled.ray_rows(held))),
+    "scale-simulated": _bench(lambda held: table.lines(scaled.SIMULATED, scaled.simulated_rows(held))),
+    **{
+        f"growth-{axis}": _bench(lambda held, axis=axis: table.lines(growth.HEAD, growth.rows(held, axis)))
+        for axis in growth.AXES
+    },
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
