@@ -17,6 +17,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from malaprop_bench.table import lines
+
 RECIPES = ("pwws", "textfooler", "deepwordbug", "genetic", "beam")
 AXES: Mapping[str, tuple[int, ...]] = {
     "words": (10, 50, 200, 500, 1000, 2000), "labels": (2, 10, 100, 1000), "texts": (50, 200, 800),
@@ -97,6 +99,11 @@ def rows(held: Mapping[str, Any], axis: str) -> list[list[str]]:
         sizes = f"{first[axis]:,}", f"{last[axis]:,}"
         out.append([recipe, *sizes, *map(" to ".join, (asked, took, each)), f"n^{grows(cells):.1f}"])
     return out
+
+
+def table_lines(axis: str, held: Mapping[str, Any]) -> list[str]:
+    """Return the table of one axis."""
+    return lines(HEAD, rows(held, axis))
 
 
 def main(words: Sequence[str]) -> None:

@@ -164,10 +164,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "rules-words": _bench(ruled.share_lines),
     "scale-ray": _bench(lambda held: table.lines(scaled.RAY, scaled.ray_rows(held))),
     "scale-simulated": _bench(lambda held: table.lines(scaled.SIMULATED, scaled.simulated_rows(held))),
-    **{
-        f"growth-{axis}": _bench(lambda held, axis=axis: table.lines(growth.HEAD, growth.rows(held, axis)))
-        for axis in growth.AXES
-    },
+    **{f"growth-{axis}": _bench(partial(growth.table_lines, axis)) for axis in growth.AXES},
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
