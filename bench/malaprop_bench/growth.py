@@ -84,7 +84,8 @@ def grows(cells: Sequence[Mapping[str, Any]]) -> float:
     one, other = cells[-2:]
     axis = other["axis"]
     each = (other["seconds"] / other["texts"]) / (one["seconds"] / one["texts"])
-    return float(log(each) / log(other[axis] / one[axis])) + (axis == "texts")
+    power = float(log(each) / log(other[axis] / one[axis]))
+    return power + 1 if axis == "texts" else power
 
 
 def rows(held: Mapping[str, Any], axis: str) -> list[list[str]]:
