@@ -126,10 +126,11 @@ class Columns:
 
 
 def encoder() -> Any:
-    """Return our sentence encoder in OpenAttack's form."""
-    from malaprop.models.encoders.encoder import open_encoder
+    """Return our sentence encoder, computed by the transformers library, in OpenAttack's form."""
+    from malaprop.assets import store
+    from malaprop.models.encoders.encoder import SentenceEncoder
 
-    ours = open_encoder()
+    ours = SentenceEncoder(store.locate("minilm"), fast=False)
 
     class Cosine(no_encoder()):  # type: ignore[misc]
         def calc_score(self, one: str, two: str) -> float:

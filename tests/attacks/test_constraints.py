@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import toy
@@ -29,6 +32,7 @@ from malaprop.attacks.constraints.similarity import (
 )
 from malaprop.attacks.constraints.words import MeanVector, SamePart, SameTag, WordCosine
 from malaprop.attacks.goals.goal import Doubtful
+from malaprop.attacks.judge import Judge
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.attacks.search.sampling import Exhaustive
 from malaprop.attacks.trial import Trial
@@ -343,3 +347,27 @@ def test_a_text_has_no_more_mistakes_than_the_original():
     assert only(listed(table, constraints=(NoNewMistakes(more=1),)), "a fine film", victim).status == "success"
     with pytest.raises(SettingError, match="more"):
         NoNewMistakes(more=-1)
+
+
+@dataclass(frozen=True)
+class EndsWith:
+    """Allows texts that end with a word, and notes how many it was asked about at a time."""
+
+    word: str
+    asked: list[int] = field(default_factory=list, compare=False)
+    stage: ClassVar[str] = "text"
+
+    def texts(self, trial, texts):
+        yield from ()
+        self.asked.append(len(texts))
+        return np.asarray([str(text).endswith(self.word) for text in texts], np.bool_)
+
+
+@pytest.mark.usefixtures("tiny_assets")
+@pytest.mark.parametrize("judge", [None, Judge(floor=0.0)])
+def test_refused_texts_are_followed_by_more_at_a_time_but_not_before_a_judge(judge):
+    table = {"good": ("awful", "bad", "poor", "film", "okay", "nice", "fine")}  # by what they do to the label
+    rule = EndsWith("film")
+    found = only(listed(table, constraints=(rule,), judge=judge), "a very good")
+    assert found.adversarial.text == "a very film"
+    assert rule.asked == ([1, 2, 4] if judge is None else [1, 1, 1, 1])

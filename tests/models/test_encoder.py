@@ -84,6 +84,18 @@ def test_mpnet_is_an_encoder_too(tmp_path):
     assert np.allclose(together[0], (states / states.norm()).numpy(), atol=1e-6)
 
 
+def test_products_without_padding_give_what_the_library_gives(tmp_path):
+    tokenizer(tmp_path)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS), max_position_embeddings=12, **SMALL | {"num_hidden_layers": 3}
+    )
+    transformers.BertModel(config).save_pretrained(tmp_path)
+    ours, library = (SentenceEncoder(tmp_path, bounds=Bounds(rows=3, waste=1.0), fast=fast) for fast in (True, False))
+    assert np.allclose(ours.encode(STRINGS), library.encode(STRINGS), atol=1e-6)
+    for one, two in zip(ours.encode_tokens(STRINGS), library.encode_tokens(STRINGS), strict=True):
+        assert np.allclose(one, two, atol=1e-5)
+
+
 def test_sketches_are_near_the_plain_vectors(folder, monkeypatch):
     from malaprop.attacks.constraints.similarity import ROUGH
     from malaprop.models.encoders import encoder as module
