@@ -29,7 +29,10 @@ class Bleu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationRun:
-    """The figures of one run: `before` and `after` are BLEU of the attacked sentences, `drop` the paired difference."""
+    """The figures of one run: `before` and `after` are BLEU of the attacked sentences, `drop` the paired difference.
+
+    `reasons` are the most frequent ones of the errors, with their counts; older records have none.
+    """
 
     attack: str
     kind: str  # keyword, bleu, typos or probe
@@ -44,6 +47,7 @@ class TranslationRun:
     changed_words: float | None = None  # mean of successes
     asked: float | None = None  # mean of attacked sentences
     distance: float | None = None  # mean of successes
+    reasons: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

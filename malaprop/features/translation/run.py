@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -193,6 +194,7 @@ def summarize_run(run: Run, outcomes: Sequence[Outcome]) -> TranslationRun:
         changed_words=_mean([len(o.edits) for o in won]),
         asked=_mean([o.queries.asked for o in tried]),
         distance=_mean([o.measures["state_distance"] for o in won if "state_distance" in o.measures]),
+        reasons=tuple(Counter((o.reason or "")[:200] for o in outcomes if o.status == "error").most_common(3)),
     )
 
 

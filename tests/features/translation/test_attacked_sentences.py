@@ -11,8 +11,9 @@ from malaprop.data.base import of
 from malaprop.features.translation.attacks.goals import BleuDrop, Disappears, KeywordAppears, NonOverlap, Probe
 from malaprop.features.translation.attacks.replacements import Typos, Vocabulary
 from malaprop.features.translation.attacks.sweep import GreedySource, NaturalTypos, WordSweep
-from malaprop.features.translation.run import check_pairs, run
+from malaprop.features.translation.run import check_pairs, run, summarize_run
 from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.records.run import Run
 from tests.features.translation.small_translators import LEXICON, PAIRS, Toy, pairs, word_by_word
 
 WORDS = Vocabulary(words=tuple(LEXICON))
@@ -55,12 +56,15 @@ def test_what_is_there_already_is_skipped():
 
 def test_bad_sentences_end_alone():
     rows = [("the cat sees a ball.", "x"), ("explode the cat", "x"), ("...", "x"), ("a " * 200, "x")]
-    found = {o.original.fields["source"]: o for o in run(sweep(words=3), Toy(guides=True), pairs(rows))}
+    outcomes = list(run(sweep(words=3), Toy(guides=True), pairs(rows)))
+    found = {o.original.fields["source"]: o for o in outcomes}
     assert found[rows[0][0]].status == "success"
     assert [found[source].status for source, _ in rows[1:]] == ["error"] * 3
     assert "boom" in found[rows[1][0]].reason
     assert "no word" in found[rows[2][0]].reason
     assert "200 words" in found[rows[3][0]].reason
+    told = summarize_run(Run(recipe="keyword", victim="toy", data="toy", split="", n=4, seed=0, width=4), outcomes)
+    assert (told.errors, [count for _, count in told.reasons]) == (3, [1, 1, 1])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.features.translation.attacks.goals import KeywordAppears
@@ -48,6 +49,26 @@ def test_hints_know_what_stands_in_the_output(trained):
         np.testing.assert_allclose(victim.hints([hint])[0], values, atol=1e-4)
     same, apart = (np.abs(a - victim.states([source])[0]).mean() for a in victim.states([source, other]))
     assert same < 1e-6 < apart
+
+
+def test_a_sweep_that_does_not_fit_is_read_in_halves(trained, monkeypatch):
+    victim = load(trained)
+    hint = Hint(SOURCES[0], "der Hund.", "Katze", sources=tuple(SOURCES))
+    wanted, decode, asked = victim.hints([hint])[0], victim.model.decode, []
+
+    def small_memory(memory, before):
+        asked.append(len(before))
+        if len(before) > room:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return decode(memory, before)
+
+    monkeypatch.setattr(victim.model, "decode", small_memory)
+    room = 5
+    np.testing.assert_allclose(victim.hints([hint])[0], wanted, atol=1e-4)
+    assert max(asked) > room
+    room = 0
+    with pytest.raises(torch.OutOfMemoryError):
+        victim.hints([hint])
 
 
 def test_where_a_translation_looks(trained):

@@ -107,14 +107,20 @@ class Guide:
             len(row) + sum(len(rows[n].before) + len(rows[n].wanted) for n in of.get(at, ()))
             for at, row in enumerate(cut)
         ]
-        for part in batches(longest, self.batch):
-            memory = self._read([cut[i] for i in part], [blanks[i] for i in part])
-            numbers = [number for i in part for number in of.get(i, ())]
-            if not numbers:
+        waiting = [[i for i in part if i in of] for part in batches(longest, self.batch)]
+        while waiting:
+            if not (part := waiting.pop()):
                 continue
+            numbers = [number for i in part for number in of[i]]
             place = {i: at for at, i in enumerate(part)}
-            picked = torch.tensor([place[rows[n].source] for n in numbers], device=self.device)
-            out[numbers] = self._score(memory.picked(picked), [rows[n] for n in numbers])
+            try:
+                memory = self._read([cut[i] for i in part], [blanks[i] for i in part])
+                picked = torch.tensor([place[rows[n].source] for n in numbers], device=self.device)
+                out[numbers] = self._score(memory.picked(picked), [rows[n] for n in numbers])
+            except torch.OutOfMemoryError:
+                if len(part) == 1:
+                    raise
+                waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
         return out
 
     def _read(self, ids: Sequence[list[int]], blanks: Sequence[Span]) -> SourceMemory:
