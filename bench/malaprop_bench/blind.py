@@ -61,8 +61,8 @@ def draw(folders: Iterable[Path], many: int, seed: int) -> tuple[list[dict[str, 
     for left, (_, group) in zip(range(len(groups), 0, -1), sorted(groups.items(), key=_size), strict=True):
         picked += rng.sample(group, min(len(group), -(-(many - len(picked)) // left)))
     rng.shuffle(picked)
-    key = [{"n": n, **{k: v for k, v in one.items() if k != "texts"}} for n, one in enumerate(picked)]
-    return key, [{"n": n, **one["texts"]} for n, one in enumerate(picked)]
+    whence = [{"n": n, **{k: v for k, v in one.items() if k != "texts"}} for n, one in enumerate(picked)]
+    return whence, [{"n": n, **one["texts"]} for n, one in enumerate(picked)]
 
 
 def _size(item: tuple[Any, Sequence[Any]]) -> int:
