@@ -65,6 +65,7 @@ class Thesaurus:
             self.names[sense] = words
             for word in words:
                 self._senses[word.lower()].append(sense)
+        self._fitting: dict[str, frozenset[str]] = {}
         self.synonyms = lru_cache(_REMEMBERED)(self._find_synonyms)  # of a word; `wide`: in rare senses too
         self.forms = lru_cache(_REMEMBERED)(self._find_forms)
 
@@ -114,8 +115,15 @@ class Thesaurus:
         _, dash, part = sense.partition("-")
         if not dash:
             return True
-        own = self._senses[name.lower()]
-        return sum(one.endswith(part) for one in own) >= _KIND * len(own)
+        return part in self._list_parts(name.lower())
+
+    def _list_parts(self, name: str) -> frozenset[str]:
+        """Return the parts of speech that enough senses of the name are of."""
+        if name not in self._fitting:
+            own = Counter(sense.rpartition("-")[2] for sense in self._senses[name])
+            least = _KIND * own.total()
+            self._fitting[name] = frozenset(part for part, many in own.items() if many >= least)
+        return self._fitting[name]
 
     def _is_in_use(self, name: str) -> bool:
         if self.code == "th":  # no list says what is frequent, and a name may be a phrase without spaces
@@ -157,7 +165,12 @@ class Thesaurus:
 
 def _count_shared(one: str, two: str) -> int:
     """Return the length of the common beginning."""
-    return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    count = 0
+    for a, b in zip(one, two, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
 
 
 def has_thesaurus(code: str) -> bool:
