@@ -124,11 +124,11 @@ def _textattack() -> Iterator[PeerRecipe]:
         "[HotFlip](claims/hotflip.md#study)",
     )
     lists = "names and places by its own lists, as its recognisers would be downloaded"
-    yield one("french", "FrenchRecipe", "pwws", language="fr", differs=lists)
+    yield one("french", "FrenchRecipe", "pwws:textattack", language="fr", differs=lists)
     yield one(
         "spanish",
         "SpanishRecipe",
-        "pwws",
+        "pwws:textattack",
         language="es",
         differs=f"theirs asks NLTK for the language `esp`, which is none, so it gets `spa` here; {lists}",
     )
@@ -181,12 +181,16 @@ def _openattack() -> Iterator[PeerRecipe]:
         "geometry",
         missing="it cannot be imported with torch 1.9 or later; OpenAttack leaves it out",
     )
-    for name, theirs in (("pwws", "PWWSAttacker"), ("textfooler", "TextFoolerAttacker"), ("pso", "PSOAttacker")):
+    for name, theirs, ours in (
+        ("pwws", "PWWSAttacker", "pwws:textattack"),
+        ("textfooler", "TextFoolerAttacker", "textfooler"),
+        ("pso", "PSOAttacker", "pso"),
+    ):
         more = "; without a sentence encoder, on both sides" if name == "textfooler" else ""
         yield one(
             f"chinese-{name}",
             theirs,
-            name,
+            ours,
             settings={"similarity": None} if more else {},
             language="zh",
             differs=f"theirs has the synonyms of Open Multilingual WordNet by jieba's part of speech{more}",
@@ -194,7 +198,7 @@ def _openattack() -> Iterator[PeerRecipe]:
     yield one(
         "chinese-pwws-cilin",
         "PWWSAttacker",
-        "pwws",
+        "pwws:textattack",
         language="zh",
         differs="theirs with our Cilin in place of the one that it would download",
     )
