@@ -45,11 +45,17 @@ def memory(pid: int, name: str = "VmRSS") -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
 
 
-def find_workers() -> Iterator[int]:
-    """Yield the processes of Ray actors that attack."""
+def parent(pid: int) -> int:
+    """Return the parent of a process."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def find_workers(driver: int) -> Iterator[int]:
+    """Yield the Ray actors that attack for this driver, whose own child started them."""
     for path in Path("/proc").iterdir():
         with suppress(OSError):
-            if path.name.isdigit() and (path / "cmdline").read_bytes().startswith(b"ray::RayWorker"):
+            actor = path.name.isdigit() and (path / "cmdline").read_bytes().startswith(b"ray::RayWorker")
+            if actor and parent(parent(int(path.name))) == driver:
                 yield int(path.name)
 
 
@@ -91,7 +97,7 @@ def watch(data: Path, out: Path, workers: int, kill_every: float) -> dict[str, A
         with suppress(OSError, StopIteration):  # it ended just now
             seen.look(process.pid, out / "outcomes.jsonl", monotonic() - began)
         killed = killed if seen.first else monotonic()
-        if kill_every and monotonic() - killed > kill_every and (live := list(find_workers())):
+        if kill_every and monotonic() - killed > kill_every and (live := list(find_workers(process.pid))):
             os.kill(rng.choice(live), signal.SIGKILL)
             seen.kills, killed = seen.kills + 1, monotonic()
     return {
