@@ -205,8 +205,8 @@ def test_what_the_page_says_of_insertions_and_of_key_is_in_the_records():
     assert f"{failed['in_the_busiest_word']} of its {failed['edits']:,} edits lie in the busiest word" in page
     assert f"by flips alone it is {alone['in_the_busiest_word']} of {alone['edits']}" in page
     six, twelve = (beside["one_word"]["rows"]["flip,insert"][name] for name in ("6", "12+"))
-    assert f"move the log odds by {six[2]}, twelve or more by {twelve[2]}" in page
-    assert f"the estimate rises from {six[1]} to {twelve[1]}" in page
+    assert f"six edits in one word have moved the log odds by {six[2]}, after twelve or more by {twelve[2]}" in page
+    assert f"the estimate has risen from {six[1]} to {twelve[1]}" in page
     small = beside["small"]
     one, three, ten, hundred = (small["key*"][many] for many in ("1", "3", "10", "100"))
     assert f"On {one[1]} texts of the smaller model Key\\* succeeds on {one[0]} with one try a step" in page

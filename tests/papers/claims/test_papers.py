@@ -147,6 +147,11 @@ def test_translation_compares_both_models(tmp_path):
     translated(tmp_path, "keyword", "lstm", success=Rate(10, 100))
     assert row(tmp_path, "S4").verdict == "fails"
     assert "-30.0 points" in row(tmp_path, "S4").why
+    held = translation.TranslationRecord.read(tmp_path / "translation/keyword/lstm")
+    lost = replace(held.runs[0], errors=held.runs[0].success.total)
+    replace(held, runs=(lost,)).write(tmp_path / "translation/keyword/lstm")
+    half = lost.success.hits / lost.success.total / 2
+    assert f"; with errors as failures LSTM {100 * half:.1f}% (" in row(tmp_path, "S4").ours
     for name, lost in (("lstm", 2.0), ("transformer", 5.0)):
         for kind, times in (("typos", 1), ("typos-4", 3)):
             drop = translation.Bleu(times * lost, times * lost - 1, times * lost + 1)
