@@ -139,8 +139,9 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
     from malaprop.frame.runs.local import run as run_local
     from malaprop.frame.runs.services import services
 
-    warm = {"text": WARM[attack.languages[0]]}
-    list(run_local(attack, victim, [Example("warm", warm, 0), Example("warm too", warm, 1)]))
+    warm = WARM[attack.languages[0]]
+    label = int(victim.predict([(warm,)])[0].argmax())  # a text that the victim gets wrong is not attacked
+    list(run_local(attack, victim, [Example("warm", {"text": warm}, label)]))
     watch = Watch()
     seen = Recording(victim)
     known = services(seen.victim)
