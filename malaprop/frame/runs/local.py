@@ -63,8 +63,8 @@ def run(
     found = make_services(victim) if services is None else services
     width = min(width, attack.abreast or width)
     rest = iter(examples)
-    while shard := list(islice(rest, SHARD)):
-        with collect_young_garbage():
+    with collect_rarely():
+        while shard := list(islice(rest, SHARD)):
             yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, found, known)
 
 
@@ -142,20 +142,24 @@ def _ask(victim: Victim, example: Example, table: Words, owner: int) -> Steps[Fl
     return row
 
 
-@contextmanager
-def collect_young_garbage() -> Iterator[None]:
-    """Let garbage collection pass over all objects that exist already, within the block.
+_RARELY = 100  # collections of young objects to one of all objects; by default 10
 
-    Attacks make many small objects. Each full collection would go through every object of the loaded libraries too.
+
+@contextmanager
+def collect_rarely() -> Iterator[None]:
+    """Go through all objects more rarely within the block, to find those that only each other hold.
+
+    Attacks make many small objects, and each full collection would go through every object of the loaded libraries too.
     """
-    if gc.get_freeze_count():  # this has been done already, by another run or by the program around it
+    young, middle, old = gc.get_threshold()
+    if not young or old >= _RARELY:  # collection is off, or another run has done this already
         yield
         return
-    gc.freeze()
+    gc.set_threshold(young, middle, _RARELY)
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.set_threshold(young, middle, old)
 
 
 def free_memory() -> None:
