@@ -102,7 +102,7 @@ _PREGENERATED = {
     "defences": ("IMDB", {"none": 0.002, "twin": 0.827, "fact": 0.872, "fuse": 0.778, "five": 0.62}),
 }
 _DEFENCES = {"none": "plain", "twin": "retuned", "fact": "FACT", "fuse": "FuSE", "five": "FIVE"}
-_TRAINED = {"plain": 0.9816, "hotflip": 0.6932, "miyato": 0.8743, "blackbox": 0.9563}
+_TRAINED = {"plain": 0.9816, "hotflip": 0.6932, "hotflip:0.2": 0.6932, "miyato": 0.8743, "blackbox": 0.9563}
 
 
 def _list_factors(root: Path) -> Iterator[Group]:
@@ -128,16 +128,19 @@ def _list_savings(root: Path) -> Iterator[Group]:
 
 
 def _list_pregenerated(root: Path) -> Iterator[Group]:
-    """Yield the accuracy of each defence on adversarial examples that were generated against the plain model."""
+    """Yield the accuracy of each defence on adversarial examples that were generated against the plain model.
+
+    The run with the paper's settings is drawn where it has a record.
+    """
     for folder, (name, paper) in _PREGENERATED.items():
-        record = DefencesRecord.read(root / folder)
+        record = DefencesRecord.read(root / folder / "published") or DefencesRecord.read(root / folder)
         rows = {} if record is None else {row.name.partition(":")[0]: row for row in record.rows if "(" not in row.name}
         yield name, [Bar(_DEFENCES[one], _estimate(rows[one].premade), paper[one]) for one in paper if one in rows]
 
 
 def _list_trained(root: Path) -> Iterator[Group]:
-    """Yield the attack success rate of a beam of flips after each training."""
-    record = HotFlipRecord.read(root / "hotflip")
+    """Yield the attack success rate of a beam of flips after each training; of the run that tunes it if there is one."""
+    record = HotFlipRecord.read(root / "hotflip/tuned") or HotFlipRecord.read(root / "hotflip")
     rows = () if record is None else record.hardened
     yield "AG News", [Bar(_name_training(row.name), _estimate(row.success), _TRAINED.get(row.name)) for row in rows]
 
