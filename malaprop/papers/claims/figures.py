@@ -139,7 +139,7 @@ def _list_pregenerated(root: Path) -> Iterator[Group]:
 
 
 def _list_trained(root: Path) -> Iterator[Group]:
-    """Yield the attack success rate of a beam of flips after each training; of the run that tunes it if there is one."""
+    """Yield the attack success rate of a beam of flips after each training, of the run that tunes r if it is there."""
     record = HotFlipRecord.read(root / "hotflip/tuned") or HotFlipRecord.read(root / "hotflip")
     rows = () if record is None else record.hardened
     yield "AG News", [Bar(_name_training(row.name), _estimate(row.success), _TRAINED.get(row.name)) for row in rows]
