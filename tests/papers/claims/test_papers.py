@@ -497,7 +497,7 @@ def test_the_share_of_flips_is_chosen_by_accuracy_on_the_part_held_out(tmp_path,
     replace(record, hardened=models).write(tmp_path / "hotflip/tuned")
     found = row(tmp_path, "H4")
     assert f"Chosen: {chosen}. In lower case" in found.ours
-    assert ("flips 10.0%" if chosen == "40%" else "flips 20.0%") in found.brief
+    assert ("flips of 40% 10.0%" if chosen == "40%" else "flips of 20% 20.0%") in found.brief
 
 
 def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):

@@ -210,7 +210,8 @@ def _read_training(root: Path) -> Reading:
         f"Broken after training on flips, {gaps}; its error {gap_text(hard.error, plain.error)}. All models "
         f"had {_format_epochs(record.hardened)} epochs and were attacked by the same beam of flips. {varied}"
     )
-    named = ((said, row) for said, row in (("flips", hard), ("none", plain)))
+    chosen = f"flips of {100 * _find_share(hard.name):g}%" if published else "flips"
+    named = ((said, row) for said, row in ((chosen, hard), ("none", plain)))
     brief = ", ".join(f"{said} {100 * row.success.value:.1f}%" for said, row in named)
     brief += "".join(f", Miyato {100 * row.success.value:.1f}%" for row in others if row.name == MIYATO)
     return Reading(ours=figures, verdict=worst(verdicts), why=why, brief=brief, published=published)
