@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from malaprop.features.defending.evaluation_record import DefencesRecord
+from malaprop.features.translation.record import TranslationRecord
+from malaprop.frame.records.intervals import above
+from malaprop.frame.records.summary import Rate
 from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.claims.claim import SIZES
 from malaprop.papers.claims.pages import PAPER_PAGES, find_pages, read_marks, short_figure, write_pages
@@ -94,7 +97,7 @@ def test_figures_written_by_hand_are_in_the_records(page):
     text = (DOCS / "claims" / f"{page}.md").read_text(encoding="utf-8")
     rows = {size: {row.id: row for row in record.rows} for size, record in sizes().items()}
     for name, told in re.findall(
-        r"<!-- end of claim: (\w+) -->\n\n\*\*Why we think so\.\*\* (.+?)\n\n", text + "\n", re.S
+        r"<!-- end of claim: (\w+) -->\n\n\*\*Why we think so\.\*\* (.+?)\n(?=<!-- claim|## |$)", text + "\n", re.S
     ):
         known = " ".join(f"{r.ours} {r.why} {r.theirs} {' '.join(r.differs)}" for r in (rows[s][name] for s in SIZES))
         figures = re.findall(r"(?<![\d.,])[+-]?\d*\.\d+|\d+/\d+", told)
@@ -212,3 +215,17 @@ def test_what_the_page_says_of_insertions_and_of_key_is_in_the_records():
     assert f"On {one[1]} texts of the smaller model Key\\* succeeds on {one[0]} with one try a step" in page
     assert f"on {three[0]} with three, on {ten[0]} with ten and on all {hundred[0]} with a hundred" in page
     assert f"succeed on {small['greedy-flips'][0]} and the beam of flips on {small['beam-flips'][0]}" in page
+
+
+def test_what_the_page_says_of_errors_in_translation_is_in_its_records():
+    page = " ".join((ROOT / "docs/claims/attentive.md").read_text(encoding="utf-8").split())
+    found = [TranslationRecord.read(KEPT / "full/translation/keyword" / name) for name in ("lstm", "transformer")]
+    runs = [record.runs[0] for record in found if record is not None]
+    least = [Rate(run.success.hits, run.success.total + run.errors) for run in runs]
+    assert (
+        "Of 200 sentences {} (LSTM) and {} (Transformer) ended in an error".format(*(run.errors for run in runs))
+        in page
+    )
+    told = " and ".join(f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" for rate in least)
+    assert f"count as failures, {told} are left" in page
+    assert above(*least) == "leans"
