@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from malaprop.core.distinct import find_used
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
-from malaprop.models.tokens.batches import batches, bounds_for
+from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.splice import Splice
 from malaprop.zoo.blocks.cnn import WordCNN
 from malaprop.zoo.scorers.edits import Edits, WordTable, blocks, keep_large_groups
@@ -100,10 +100,11 @@ class CnnEdits:
                 for part in _chunks(np.arange(len(swaps)), rows):
                     index, spot, source = work.ship(swaps[part], which[part], work.source[swaps[part]])
                     out[index] = self._swapped(table.index_select(0, work.tokens[source]), spot, common)
-            for part in _chunks(others, rows):
+            _, size = self._reached(work, edits, others)
+            for part in batches(size, Bounds(rows=rows, tokens=2 * tokens, small=tokens)):
                 assert kept is not None
-                (index,) = work.ship(part)
-                out[index] = self._around(work, edits, part, place[work.base[part]], kept)
+                (index,) = work.ship(others[part])
+                out[index] = self._around(work, edits, others[part], place[work.base[others[part]]], kept)
         rest = np.flatnonzero(~near)
         for part in batches(work.length[rest], bounds_for(work.device, rows=self.rows)):
             (index,) = work.ship(rest[part])
@@ -191,14 +192,18 @@ class CnnEdits:
                 torch.maximum(mine, column, out=mine)
         return self._scores(tops)
 
+    def _reached(self, work: Splice, edits: Edits, part: Ints) -> tuple[Ints, Ints]:
+        """Return where the tokens begin whose windows an edit touches, and how many there are."""
+        reach, at = max(self.widths) - 1, edits.at[part]
+        first = np.maximum(at - reach, 0)
+        return first, np.minimum(at + edits.new[part] + reach, work.length[part]) - first
+
     def _around(
         self, work: Splice, edits: Edits, part: Ints, place: Ints, kept: _Bases
     ) -> Float[Tensor, "variant label"]:
         """Return the logits of any edit: its windows are those of the tokens around it, read as a text."""
-        reach = max(self.widths) - 1
         at, old = edits.at[part], edits.old[part]
-        first = np.maximum(at - reach, 0)
-        size = np.minimum(at + edits.new[part] + reach, work.length[part]) - first
+        first, size = self._reached(work, edits, part)
         base, left, right, lengths = work.ship(place, at, at + old, size)
         tops = self._largest(work.gather(part, first, size), lengths)
         edge = torch.maximum(kept.before[base, left], kept.after[base, right])
