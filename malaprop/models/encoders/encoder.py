@@ -117,8 +117,10 @@ class SentenceEncoder:
         most = LIMITS.get(model.config.model_type, LIMIT)
         self.limit = min(most, int(model.config.max_position_embeddings))
         self.dim = int(model.config.hidden_size)
-        self.bounds, self.fast = bounds, fast
+        self.bounds = bounds
         self.fingerprint = fingerprint(folder)
+        fast = fast and self._is_plain
+        self._exact: States = SideBySide.of(self.model, torch.float32).states if fast else self._states
 
     def encode(self, strings: Sequence[str]) -> Floats:
         """Return unit vectors [string, dim]; the product of two is their cosine."""
@@ -127,10 +129,6 @@ class SentenceEncoder:
     def sketch(self, strings: Sequence[str]) -> Floats:
         """Return unit vectors in less time, within 0.005 of each cosine, where the CPU has bf16; else `encode`."""
         return self._encode(strings, self._rough)
-
-    @cached_property
-    def _exact(self) -> States:
-        return SideBySide.of(self.model, torch.float32).states if self.fast and self._is_plain else self._states
 
     @cached_property
     def _rough(self) -> States:
