@@ -23,7 +23,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
     meant = sorted((n for n in names if n.lower() in near), key=lambda n: near.index(n.lower()))
     rest = f", ... ({len(names)} in all)" * (len(names) > _MOST)
     hint = f"did you mean {' or '.join(meant)}?" if meant else f"known: {', '.join(names[:_MOST])}{rest}"
-    see = f"; malaprop list {kind}s shows all" if kind in _LISTED else ""
+    see = f"{'' if meant else ';'} malaprop list {kind}s shows all" if kind in _LISTED else ""
     return SettingError(f"no {kind} is called {name!r}; {hint}{see}")
 
 

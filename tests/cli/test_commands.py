@@ -186,7 +186,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("attack", "pwwss", "--victim", "toymodel:predict"), "?; malaprop list recipes shows all"),
+        (("attack", "pwwss", "--victim", "toymodel:predict"), "? malaprop list recipes shows all"),
         (("attack", "homoglyph", "--victim", "toymodel:predct", "--data", "reviews.csv"), "did you mean predict?"),
         (
             ("attack", "homoglyph", "--victim", "nomodel:predict", "--data", "reviews.csv"),
