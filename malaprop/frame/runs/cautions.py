@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 1000  # texts that are examined
 _SHARE = 0.02  # share of texts from which on other languages matter: a few quotations do no harm
+_NAMED = 3  # languages that a line names
 MANY = 20_000  # texts whose language is guessed
 _MANY = 0.1  # share of texts from which on the warning on unspaced texts is given
 _LONG = 30  # letters from which on a "word" counts as text without spaces
@@ -150,5 +151,5 @@ def describe_foreign(examples: Iterable[Example], setting: str = AUTO) -> str:
     total, others = sum(found.values()), {code: many for code, many in found.items() if code != ENGLISH}
     if sum(others.values()) < max(1, _SHARE * total):
         return ""
-    most = ", ".join(LANGUAGES[code].name for code in [*others][:2])
-    return f"{sum(others.values()):,} of {total:,} texts do not look English ({most})"
+    most = [LANGUAGES[code].name for code in others][:_NAMED] + ["..."] * (len(others) > _NAMED)
+    return f"{sum(others.values()):,} of {total:,} texts do not look English ({', '.join(most)})"

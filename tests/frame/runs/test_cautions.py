@@ -41,6 +41,9 @@ def test_who_names_the_language_of_the_texts_is_believed():
     """The judge of meaning reads English: it took short German texts for English though the user had said German."""
     german, english = (toy.examples([text] * 3) for text in ("Der Film ist nicht gut", "film great"))
     assert describe_foreign(german) == "3 of 3 texts do not look English (German)"
+    others = ("Le film n'est pas aussi bon que le livre", "这部电影很好看", "Фильм очень хороший")
+    mixed = [*german, *toy.examples(others)]
+    assert describe_foreign(mixed).endswith("6 of 6 texts do not look English (German, French, Chinese, ...)")
     assert describe_foreign(german, "en") == ""
     assert describe_foreign(english) == ""
     assert describe_foreign(english, "de") == "the texts are in German"
