@@ -188,6 +188,11 @@ def _refuse(error: Any) -> None:
         sys.exit(2)
     where = "malaprop" if error.ctx is None else error.ctx.command_path
     words = " ".join(error.format_message().split()).rstrip(".")
+    about = getattr(getattr(error, "param", None), "help", None)
+    if words.startswith("Missing") and about:
+        from malaprop.frame.command.settings_command import first_sentence
+
+        words += f" ({first_sentence(about).rstrip('.')})"
     _end(f"{words}; see {where} --help", 2)
 
 

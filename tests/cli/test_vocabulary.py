@@ -241,7 +241,7 @@ def test_a_folder_of_an_older_release_goes_on(type_in, tmp_path):
         (("attack", "typos", "--victim", "a:b", "--victim", "c:d"), "--victim takes one value here, got 2: a:b, c:d"),
         (("audit", "--text-column", "a", "--text", "b"), "--text-column and --text are two names of one option"),
         (("attack", "--victim", "a:b"), "Missing argument 'RECIPE'"),
-        (("attack", "typos"), "Missing option '--victim'"),
+        (("attack", "typos"), "Missing option '--victim' (The model: a function, folder, name or address)"),
         (("audit", "--atacks", "typos"), "No such option: --atacks (Possible options: --attack, --track)"),
     ],
 )
