@@ -11,6 +11,7 @@ from malaprop.frame.records.intervals import Estimate, Interval
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.markup import Markup, tag
 from malaprop.papers.attentive.oneword_record import OneWordRecord
+from malaprop.papers.claims.by_paper.natural import name_victim
 from malaprop.papers.hotflip.record import HotFlipRecord
 from malaprop.papers.natural.record import NaturalRecord
 from malaprop.papers.universal.record import TransferRecord
@@ -86,8 +87,13 @@ def _draw_bar(bar: Bar, top: int, scale: float) -> Iterator[Markup]:
     yield tag("path", d=path, stroke="#222", fill="none")
     if bar.paper is not None:
         yield _rhombus(_LEFT + scale * bar.paper, top + 10)
-    beside = "" if bar.paper is None else f", paper {bar.paper:.3f}"
-    yield tag("text", f"{bar.ours.value:.3f}{beside}", x=_LEFT + _WIDE + 14, y=top + 14)
+    beside = "" if bar.paper is None else f", paper {_shorten(bar.paper)}"
+    yield tag("text", f"{_shorten(bar.ours.value)}{beside}", x=_LEFT + _WIDE + 14, y=top + 14)
+
+
+def _shorten(value: float) -> str:
+    """Return a share with three digits after the point, and any larger number with one."""
+    return f"{value:.3f}" if value <= 1 else f"{value:.1f}"
 
 
 # --- what each paper's figure shows
@@ -124,7 +130,10 @@ def _list_savings(root: Path) -> Iterator[Group]:
     """Yield how many times fewer queries hybrid search takes than iterative search."""
     record = NaturalRecord.read(root / "natural/regime")
     pairs = () if record is None else record.searches
-    yield "MNIST, 60 images", [Bar(p.victim, p.asked, 4) for p in pairs if (p.one, p.two) == ("hybrid", "iterative")]
+    yield (
+        "MNIST, 60 images",
+        [Bar(name_victim(p.victim), p.asked, 4) for p in pairs if (p.one, p.two) == ("hybrid", "iterative")],
+    )
 
 
 def _list_pregenerated(root: Path) -> Iterator[Group]:

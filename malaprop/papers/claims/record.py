@@ -12,6 +12,7 @@ from malaprop.frame.report.section import Section
 from malaprop.frame.report.tables import grid, lines_of, markdown
 
 FILE = "claims.json"
+_OF_FULL = "What differs is listed for full size; data and models of small size are smaller still."
 _RENAMED = {"does not show": "inconclusive"}  # verdicts of earlier records
 
 
@@ -61,7 +62,8 @@ _COLUMNS = ("Row", "Claim", "Paper", "Here", "Says")
 
 def claims(found: Sequence[ClaimsRecord]) -> Markup:
     """Return a card for each paper, then the meaning of the verdicts; nothing if there is no record."""
-    cards = [_paper(record, paper) for record in found for paper in _papers(record)]
+    cards = [tag("p", _OF_FULL, class_="small")] if any(record.size == "small" for record in found) else []
+    cards += [_paper(record, paper) for record in found for paper in _papers(record)]
     return join(*cards, _legend()) if cards else Markup("")
 
 
@@ -96,6 +98,8 @@ def terminal(record: ClaimsRecord) -> str:
 def list_text(record: ClaimsRecord) -> str:
     """List the claims of each paper, and the commands that would be run for them."""
     lines = []
+    if record.size == "small":
+        lines.append(f"{_OF_FULL}\n")
     for paper in _papers(record):
         rows = [row for row in record.rows if row.paper == paper]
         lines.append(paper)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -215,6 +216,13 @@ def test_what_the_page_says_of_insertions_and_of_key_is_in_the_records():
     assert f"On {one[1]} texts of the smaller model Key\\* succeeds on {one[0]} with one try a step" in page
     assert f"on {three[0]} with three, on {ten[0]} with ten and on all {hundred[0]} with a hundred" in page
     assert f"succeed on {small['greedy-flips'][0]} and the beam of flips on {small['beam-flips'][0]}" in page
+    tuned = HotFlipRecord.read(KEPT / "full/hotflip/tuned")
+    assert tuned is not None
+    other = {one.attack: one.success for one in (*tuned.varied, *tuned.changes)}
+    greedy, key = (f"{100 * r.value:.1f}% ({r.hits}/{r.total})" for r in (other["greedy-flips"], other["key*"]))
+    assert f"they succeed on {greedy} and Key\\* on {key}" in page
+    shares = [one.success for one in tuned.hardened if one.name.startswith("hotflip")]
+    assert f"({', '.join(f'{100 * rate.value:.1f}%' for rate in shares)} from 5% to 40%)" in page
 
 
 def test_what_the_page_says_of_errors_in_translation_is_in_its_records():
@@ -229,3 +237,59 @@ def test_what_the_page_says_of_errors_in_translation_is_in_its_records():
     told = " and ".join(f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" for rate in least)
     assert f"count as failures, {told} are left" in page
     assert above(*least) == "leans"
+
+
+def find_errors(value: object, where: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the numbers of errors that a record holds, at any depth, each with its place."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            if name in ("error", "errors") and isinstance(one, int) and one:
+                yield where, one
+            yield from find_errors(one, f"{where}/{name}")
+    elif isinstance(value, list):
+        for one in value:
+            how = f"{one.get('how', '')}{one.get('size', '')}" if isinstance(one, dict) else ""
+            yield from find_errors(one, f"{where}/{how}")
+
+
+def test_errors_in_records_are_told_in_the_rows_that_read_them():
+    rows = {row.id: f"{row.ours} {' '.join(row.differs)}" for row in sizes()["full"].rows}
+    read = {
+        "translation/keyword": ("S4",),
+        "transfer/ag_news": ("U7",),
+        "defences/published": ("F2", "F3"),
+        "defences-mnli/published": ("F1", "F3"),
+    }
+    found = 0
+    for path in sorted((KEPT / "full").rglob("*.json.gz")):
+        record = json.loads(gzip.decompress(path.read_bytes()))
+        for where, many in find_errors(record):
+            if "/greedy" in where or "/exact" in where:
+                continue  # no row reads these ensembles
+            place = path.parent.relative_to(KEPT / "full").as_posix()
+            names = next((names for step, names in read.items() if f"{place}/".startswith(f"{step}/")), ())
+            assert names, f"{place}{where}: {many} errors, and no row tells them"
+            for name in names:
+                assert re.search(rf"\b{many}\b", rows[name]), (name, many)
+                assert re.search("error|memory", rows[name]), name
+            found += 1
+    assert found == 6
+
+
+def test_training_rows_that_are_told_are_those_of_the_trained_models():
+    rows = {row.id: " ".join(row.differs) for row in sizes()["full"].rows}
+
+    def figures(name: str) -> dict[str, float]:
+        card = json.loads(gzip.decompress((KEPT / "full" / name / "trained.json.gz").read_bytes()))
+        return card["models"][0]["figures"]
+
+    reviews = {f"{figures(f'oneword/yelp/{name}')['train_rows']:,}" for name in _ON_YELP}
+    assert reviews == {"3,982"}
+    for id in ("S1", "S3", "S6", "S8"):
+        assert "models learn from 3,982 reviews of Yelp" in rows[id]
+    assert f"{figures('oneword/imdb/start/BERT')['train_rows']:,} of IMDB" in rows["S1"]
+    assert f"{figures('translation/lstm/model')['train_pairs']:,} captions" in rows["S4"]
+    assert f"right on {100 * figures('hotflip-word/model')['test_accuracy']:.1f}%" in rows["H5"]
+
+
+_ON_YELP = ("models/BiLSTM-Attention", "models/Transformer-3", "start/BERT")

@@ -495,6 +495,7 @@ def test_the_share_of_flips_is_chosen_by_accuracy_on_the_part_held_out(tmp_path,
     known = dict(zip(("hotflip", "hotflip:0.4"), held_out, strict=True))
     models = tuple(replace(one, validation=known.get(one.name, 0.8)) for one in record.hardened)
     replace(record, hardened=models).write(tmp_path / "hotflip/tuned")
+    assert "; on the model of H4, of up to six epochs, beam 95.0%" in row(tmp_path, "H2").ours
     found = row(tmp_path, "H4")
     assert f"Chosen: {chosen}. In lower case" in found.ours
     assert ("flips of 40% 10.0%" if chosen == "40%" else "flips of 20% 20.0%") in found.brief

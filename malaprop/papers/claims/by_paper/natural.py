@@ -31,6 +31,11 @@ def _find_tries(record: NaturalRecord, search: str) -> list[ImageRunFigures]:
     return found
 
 
+def name_victim(victim: str) -> str:
+    """Return a victim's name as the paper writes it."""
+    return {"lenet": "LeNet"}.get(victim, victim)
+
+
 def _describe_generator(record: NaturalRecord) -> str:
     """Return the WGAN's training steps and grey levels; empty unless the record has both."""
     found = record.quality
@@ -49,7 +54,7 @@ def _read_success(root: Path) -> Reading:
     reasons = "; ".join(f"{tried.victim}, {tried.search}: {_list_reasons(tried.reasons)}" for tried in rows)
     why = f"What ended the searches that found nothing: {reasons}."
     shows = worst(above(rate, HALF) for rate in best.values())
-    brief = ", ".join(f"{victim} {100 * rate.value:.0f}%" for victim, rate in best.items())
+    brief = ", ".join(f"{name_victim(victim)} {100 * rate.value:.0f}%" for victim, rate in best.items())
     return Reading(ours=f"{figures}{_describe_generator(record)}", verdict=shows, why=why, brief=f"found: {brief}")
 
 
@@ -73,7 +78,7 @@ def _read_savings(root: Path) -> Reading:
         f"{f'; {other}' if other else ''}."
     )
     ours = f"{_list_savings(record) or 'found by neither'}{_describe_generator(record)}"
-    brief = ", ".join(f"{pair.victim} {pair.asked.value:.1f} times" for pair in found)
+    brief = ", ".join(f"{name_victim(pair.victim)} {pair.asked.value:.1f} times" for pair in found)
     return Reading(ours=ours, verdict=worst(shows), why=why, brief=brief)
 
 
@@ -116,7 +121,7 @@ def _read_distances(root: Path) -> Reading:
     )
     why = f"Mean distances by every search: {others}."
     ours = f"{'; '.join((figures, *larger))}{_describe_generator(record)}"
-    brief = ", ".join(f"{pair.two} larger in {100 * pair.larger.value:.0f}%" for pair in record.pairs)
+    brief = ", ".join(f"{name_victim(pair.two)} larger in {100 * pair.larger.value:.0f}%" for pair in record.pairs)
     return Reading(ours=ours, verdict=worst(verdicts), why=why, brief=brief)
 
 

@@ -37,7 +37,7 @@ from malaprop.papers.claims.by_paper.transfer_causes import (
 )
 from malaprop.papers.claims.claim import Claim, ClaimStep, Paper, Reading, StudyCommand, study_command
 from malaprop.papers.claims.kept_records import need, read_printed
-from malaprop.papers.universal.ensembles_record import EnsemblesRecord
+from malaprop.papers.universal.ensembles_record import Contrast, EnsemblesRecord
 from malaprop.papers.universal.record import ClassTable, TransferRecord
 from malaprop.papers.universal.rules.record import (
     DiagnosisRecord,
@@ -280,7 +280,11 @@ def _read_inputs(root: Path, data: str) -> Reading:
     easy = [name for name in means if name not in hard]
     verdict = worst(above(means[e], means[h]) for h in hard for e in easy)
     brief = ", ".join(f"{name} {mean.value:.3f}" for name, mean in means.items() if name in hard)
-    return Reading(ours=f"as targets: {figures}", verdict=verdict, why=explain_inputs(record), brief=brief)
+    rows = zip(table.classes, table.cells, strict=True)
+    sources = ", ".join(f"{name} {fmean(c.value for c in cells if c):.3f}" for name, cells in rows if any(cells))
+    return Reading(
+        ours=f"as targets: {figures}; as sources: {sources}", verdict=verdict, why=explain_inputs(record), brief=brief
+    )
 
 
 def _average(some: Sequence[Estimate]) -> Estimate:
@@ -323,12 +327,33 @@ def _read_ensembles(root: Path, data: str) -> Reading:
     found = [c for c in record.contrasts if (c.first, c.second) == ("genetic", "expert")]
     if not found:
         raise RecordError("the study has no expert's ensemble to compare with")
-    figures = "; ".join(f"size {c.size}: {short(c.difference)} over the expert's" for c in found)
+    figures = "; ".join(
+        f"size {c.size}: {_format_rates(record, c)}{short(c.difference)} over the expert's"
+        + _format_errors(record, c.size)
+        for c in found
+    )
     verdicts = (sign(c.difference.value, c.difference.low, c.difference.high) for c in found)
     why = "Sizes were varied from the smallest to the largest; the difference of each is given with its interval."
     gains = [c.difference.value for c in found]
     brief = f"{min(gains):+.3f} to {max(gains):+.3f}"
     return Reading(ours=figures, verdict=worst(verdicts), why=why, brief=brief)
+
+
+def _format_rates(record: EnsemblesRecord, pair: Contrast) -> str:
+    """Return the rates of both ensembles on the models outside each, as in Figure 1; empty unless both have one."""
+    means = {one.how: one.outside for one in record.chosen if one.size == pair.size}
+    first, second = means.get(pair.first), means.get(pair.second)
+    return f"{first.value:.3f} against {second.value:.3f}, " if first and second else ""
+
+
+def _format_errors(record: EnsemblesRecord, size: int) -> str:
+    """Say how many attacks on the genetic or the expert's ensemble of this size ended in an error."""
+    some = (one for one in record.chosen if one.size == size and one.how in ("genetic", "expert"))
+    return "".join(
+        f" ({one.counts['error']} of {sum(one.counts.values())} attacks on the {one.how} one ended in an error)"
+        for one in some
+        if one.counts.get("error")
+    )
 
 
 def _read_measures(root: Path, data: str) -> MeasuredRecord:
