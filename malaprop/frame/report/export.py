@@ -105,7 +105,7 @@ def _schema(pa: Any, runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> Any:
     edit = pa.struct([("field", text), ("slot", many), ("op", text), ("from", text), ("to", text)])
     columns = [("victim", name), ("attack", name), ("data", name), ("id", text), ("status", name), ("label", many)]
     for side in ("original", "adversarial"):
-        columns += [(f"{side}_{field}", text) for field in names]
+        columns += [(_column(side, field), text) for field in names]
         columns += [(f"{side}_prediction", many), (f"{side}_scores", pa.list_(real))]
     columns += [("edits", pa.list_(edit)), ("asked", many), ("unique", many), ("forwarded", many)]
     columns += [("changed_share", real), ("seconds", real), ("seed", many), ("reason", text), ("by", name)]
@@ -114,11 +114,11 @@ def _schema(pa: Any, runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> Any:
 
 
 def _row(run: Run, one: Outcome) -> dict[str, Any]:
-    """Return one outcome as plain values by column."""
+    """Return one outcome as plain values by column; texts are whole."""
     row: dict[str, Any] = {
         "victim": run.victim, "attack": run.recipe, "data": run.data, "id": one.id, "status": one.status,
         "label": one.label, "edits": [
-            {"field": e.field, "slot": e.slot, "op": e.op, "from": _whole(e.before), "to": _whole(e.after)}
+            {"field": _whole(e.field), "slot": e.slot, "op": e.op, "from": _whole(e.before), "to": _whole(e.after)}
             for e in one.edits
         ],
         "asked": one.queries.asked, "unique": one.queries.unique, "forwarded": one.queries.forwarded,
@@ -128,9 +128,14 @@ def _row(run: Run, one: Outcome) -> dict[str, Any]:
     }  # fmt: skip
     for name, side in (("original", one.original), ("adversarial", one.adversarial)):
         if side is not None:
-            row |= {f"{name}_{field}": _whole(text) for field, text in side.fields.items()}
+            row |= {_column(name, field): text for field, text in side.fields.items()}
             row |= {f"{name}_prediction": side.prediction, f"{name}_scores": list(side.scores)}
-    return row
+    return {name: _whole(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _column(side: str, field: str) -> str:
+    """Return the column of a field's text; one called like a column of the model's answer gets an underscore."""
+    return f"{side}_{_whole(field)}{'_' * (field in ('prediction', 'scores'))}"
 
 
 def _whole(text: str) -> str:

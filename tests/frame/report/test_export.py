@@ -68,6 +68,17 @@ def test_outcomes_are_a_table_of_several_files(tmp_path, monkeypatch):
         write_parquet([(RUN, first)], folder)
 
 
+def test_fields_may_be_called_like_a_column_and_hold_half_characters(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    named = Side({"prediction": "a film", "sc\ud800res": "b", "scores": "c"}, 1, (0.1, 0.9))
+    odd = Outcome(id="\ud800", status="error", label=1, original=named, reason="\udfff is no text")
+    folder = write_parquet([(replace(RUN, victim="my\ud800model"), [odd])], tmp_path / "table")
+    (row,) = parquet.read_table(folder).to_pylist()
+    assert (row["original_prediction_"], row["original_scores_"], row["original_sc?res"]) == ("a film", "c", "b")
+    assert (row["original_prediction"], row["original_scores"]) == (1, [0.1, 0.9])
+    assert (row["id"], row["victim"], row["reason"]) == ("?", "my?model", "? is no text")
+
+
 def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
 
