@@ -90,6 +90,16 @@ def test_a_model_is_asked_once_for_the_rewrites_of_a_text(writer, monkeypatch):
     assert len(read) == many
 
 
+def test_rewrites_of_few_texts_are_kept(writer, monkeypatch):
+    monkeypatch.setattr("malaprop.models.llm.write._REMEMBERED", 2)
+    monkeypatch.setattr(type(writer), "_answer", lambda self, prompt: (prompt.text,))
+    writer._kept.clear()
+    asked = [Prompt(text) for text in "abcda"]
+    assert writer.write(asked) == [(text,) for text in "abcda"]
+    assert [prompt.text for prompt in writer._kept] == ["d", "a"], "the latest alone, or memory grows with the texts"
+    writer._kept.clear()
+
+
 def test_a_prompt_that_is_too_long_fails_alone(writer):
     with pytest.raises(VictimError, match="shorten it"):
         writer.write([Prompt("film " * 400, tokens=6)])

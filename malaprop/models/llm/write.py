@@ -25,6 +25,7 @@ from malaprop.models.victims.requests import CallCost, RequestMeter, estimate_to
 SERVED = "openai:"
 _LIKELY = 50  # tokens that may be drawn, and the share of probability that they cover at most
 _NUCLEUS = 0.95
+_REMEMBERED = 1 << 14  # prompts whose answers are kept, some 2 kB each
 
 
 class Writer(Protocol):
@@ -38,7 +39,7 @@ class Writer(Protocol):
 class CausalWriter:
     """A causal model of transformers. Each prompt is read by itself, so its answers do not depend on the others.
 
-    Answers are kept: an attack on another victim asks for the same rewrites of the same texts.
+    The latest answers are kept: an attack on another victim asks for the same rewrites of the same texts.
     """
 
     model: Any
@@ -48,10 +49,14 @@ class CausalWriter:
 
     @torch.inference_mode()
     def write(self, prompts: Sequence[Prompt]) -> list[tuple[str, ...]]:
-        for prompt in prompts:
-            if prompt not in self._kept:
-                self._kept[prompt] = self._answer(prompt)
-        return [self._kept[prompt] for prompt in prompts]
+        return [self._recall(prompt) for prompt in prompts]
+
+    def _recall(self, prompt: Prompt) -> tuple[str, ...]:
+        found = self._kept.pop(prompt, None)
+        self._kept[prompt] = found = self._answer(prompt) if found is None else found
+        while len(self._kept) > _REMEMBERED:
+            del self._kept[next(iter(self._kept))]
+        return found
 
     def _answer(self, prompt: Prompt) -> tuple[str, ...]:
         chat = chat_of(self.tokenizer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -63,6 +65,15 @@ def test_a_sweep_that_does_not_fit_is_read_in_halves(trained, monkeypatch):
         return decode(memory, before)
 
     monkeypatch.setattr(victim.model, "decode", small_memory)
+    encode, made = victim.model.encode, list[weakref.ref[object]]()
+
+    def watched(*read):
+        assert not [one for one in made if one() is not None], "what did not fit is freed before the halves are read"
+        memory = encode(*read)
+        made.append(weakref.ref(memory.states))
+        return memory
+
+    monkeypatch.setattr(victim.model, "encode", watched)
     room = 5
     np.testing.assert_allclose(victim.hints([hint])[0], wanted, atol=1e-4)
     assert max(asked) > room

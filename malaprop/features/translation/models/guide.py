@@ -113,15 +113,24 @@ class Guide:
                 continue
             numbers = [number for i in part for number in of[i]]
             place = {i: at for at, i in enumerate(part)}
+            wanted = [rows[n]._replace(source=place[rows[n].source]) for n in numbers]
             try:
-                memory = self._read([cut[i] for i in part], [blanks[i] for i in part])
-                picked = torch.tensor([place[rows[n].source] for n in numbers], device=self.device)
-                out[numbers] = self._score(memory.picked(picked), [rows[n] for n in numbers])
+                out[numbers] = self._read_and_score([cut[i] for i in part], [blanks[i] for i in part], wanted)
             except torch.OutOfMemoryError:
                 if len(part) == 1:
                     raise
                 waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
+            else:
+                continue
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
         return out
+
+    def _read_and_score(self, ids: Sequence[list[int]], blanks: Sequence[Span], rows: Sequence[WantedPieces]) -> Floats:
+        """Score the rows of some sources; what was read of them is freed at the end, also where it does not fit."""
+        memory = self._read(ids, blanks)
+        picked = torch.tensor([row.source for row in rows], device=self.device)
+        return self._score(memory.picked(picked), rows)
 
     def _read(self, ids: Sequence[list[int]], blanks: Sequence[Span]) -> SourceMemory:
         padded, lengths = side_by_side(ids)
