@@ -138,8 +138,9 @@ class Reproduce:
             words, lacking = drop_measures(wanted)
             for measure, why in lacking.items():
                 context.note(f"{step.name} is done without {measure}: {why}")
-            context.note(f"malaprop {shlex.join(words)}")
-            if reason := run_command(words, folder / f"output-{number}.txt", self.minutes):
+            output = folder / f"output-{number}.txt"
+            context.note(f"malaprop {shlex.join(words)}; it reports its progress in {output}")
+            if reason := run_command(words, output, self.minutes):
                 yield Skipped(reason, failed=True)
                 return
             yield drop_measures(step.lines(self.size, root, 1)[number])[0]

@@ -464,8 +464,8 @@ ATTENTIVE = Paper(
             steps=(*_REVIEWS, *ONE_WORD[YELP], LAST),
             varies=(*ONE_WORD[YELP], LAST),
             read=_one_word_reader(*_REVIEWS),
-            fails="on some data the LSTM falls less often than self-attention to the weakest word, or that word is "
-            "worth less than the most attended one, beyond the intervals",
+            fails="on some data the weakest word fools the LSTM less often than a model of self-attention, or a model "
+            "less often than the most attended word does, beyond the intervals",
         ),
         Claim(
             id="S2",
@@ -474,8 +474,8 @@ ATTENTIVE = Paper(
             steps=(PAIRS, *ONE_WORD[PAIRS], *SMALLER),
             varies=(*ONE_WORD[PAIRS], *SMALLER),
             read=_one_word_reader(PAIRS),
-            fails="the LSTM falls less often than self-attention, or the weakest word is worth less than the most "
-            "attended one, beyond the intervals",
+            fails="the weakest word fools the LSTM less often than a model of self-attention, or a model less often "
+            "than the most attended word does, beyond the intervals",
         ),
         Claim(
             id="S3",
@@ -511,7 +511,8 @@ ATTENTIVE = Paper(
             steps=("attention", DEPTH),
             varies=(DEPTH,),
             read=_read_relative_change,
-            fails="the LSTM's last layer moves less, or other words behind its first layer, beyond the intervals",
+            fails="the LSTM's last layer moves less than that of another model, or after its first layer less of the "
+            "change lies on other words, beyond the intervals",
         ),
         Claim(
             id="S7",

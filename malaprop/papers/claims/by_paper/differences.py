@@ -193,7 +193,7 @@ _S: Mapping[str, Setting] = {
     ),
     "S5": Setting(
         "Table 8: WMT English to German, 200 sentence pairs, one typo a sentence from a list of common typos",
-        (*_TRANSLATORS, "1,000 sentences; the list of misspellings is another one"),
+        (*_TRANSLATORS, "1,000 sentences (paper 200); the list of misspellings is another one"),
     ),
     "S6": Setting(
         "Section 7 and Figure 4: sentiment, GS-EC, one word; R_e = |z - z'| / |z| of the sentence's embeddings",
@@ -275,7 +275,8 @@ _N: Mapping[str, Setting] = {
     "N6": Setting(
         "Tables 4, 5, 11 and 12: Google Translate, English to German, examples alone",
         (
-            *_ARAE,
+            _ARAE[0],
+            "sentences come from our own ARAE, not from the paper's",
             "a translator of our own, trained on Multi30k",
             "30 captions and a rate; nobody judged the translations",
             "for the verb, one translated verb in the original is enough (paper: two)",

@@ -481,8 +481,8 @@ LATENT = Paper(
             theirs="4 times",
             steps=("natural/regime", "natural/compare"),
             read=_read_savings,
-            fails="for some victim it needs more queries than iterative search, or ends a tenth farther, beyond the "
-            "intervals",
+            fails="for some victim it needs more queries than iterative search, or ends more than a tenth farther "
+            "away, beyond the intervals",
         ),
         Claim(
             id="N3",

@@ -593,7 +593,7 @@ UNIVERSAL = Paper(
             theirs="Figure 1: better in most cases, most so for small ensembles",
             steps=_name_on_all_data("ensembles/{data}"),
             read=_over_all_data(_read_ensembles),
-            fails="at some size the expert's carries further, beyond the interval of the difference",
+            fails="at some size the expert's transfers better, beyond the interval of the difference",
         ),
         Claim(
             id="U8",
