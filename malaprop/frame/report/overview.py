@@ -30,15 +30,15 @@ def verdict(found: Sequence[RunEntry]) -> Markup | None:
     attacks = len({entry.attack for entry in _labelled(found)})
     several = "attack" if attacks == 1 else f"{attacks} attacks"
     under = f"under {'one ' if attacks == 1 else ''}{several}"
-    under += f" that keep{'s' if attacks == 1 else ''} the meaning" if judged else ""
+    counted = " Only changes that keep the meaning count." if judged else ""
     if len(victims) == 1:
-        return _verdict_on_one(victims[0], under)
+        return join(_verdict_on_one(victims[0], under), counted)
     first = next((level.name for level in LEVELS if attacks > 1 and all(level.name in v.levels for v in victims)), "")
     rates = {one.victim: one.levels[first] if first else one.every for one in victims}
     shown = f"under {first}" if first else under
     least, most = (end(victims, key=lambda one: rates[one.victim].value) for end in (min, max))
     spread = _span([one.every for one in victims])
-    all_of_them = join(f" Under all {attacks} attacks accuracy is {spread}." if first else "")
+    all_of_them = join(f" Under all {attacks} attacks together accuracy is {spread}." if first else "", counted)
     if rates[least.victim].value == rates[most.victim].value:
         kept = _percent(rates[most.victim])
         return join(f"Each of {len(victims)} victims has an accuracy of {kept} {shown}.", all_of_them)
@@ -62,7 +62,8 @@ def _verdict_on_one(one: RobustLevels, under: str) -> Markup:
         for place, (name, rate) in enumerate(one.levels.items())
     ]
     levels = f"{', '.join(rest)} and {last}" if rest else last
-    return join(tag("strong", one.victim), f" classifies {levels}; {_percent(one.every)} {under} together; {clean}.")
+    together = f"{_percent(one.every)} under all {one.attacks} attacks together"
+    return join(tag("strong", one.victim), f" classifies {levels}; {together}; {clean}.")
 
 
 def _span(rates: Sequence[Rate]) -> str:

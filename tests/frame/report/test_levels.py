@@ -61,7 +61,7 @@ def test_one_victim_has_a_rate_for_each_kind_and_for_all() -> None:
     assert found.to_dict()["word swaps"]["hits"] == 2
     assert verdict(runs("toy", STANDARD)) == (
         "<strong>toy</strong> classifies 50.0% of texts correctly under word swaps, 75.0% under misspellings and 0.0% "
-        "under look-alikes; 0.0% under 4 attacks together; clean accuracy 100.0%."
+        "under look-alikes; 0.0% under all 4 attacks together; clean accuracy 100.0%."
     )
     page = overview(runs("toy", STANDARD))
     assert "word swaps 50.0% (2/4, 15.0-85.0)" in page  # the bars in words, for who cannot see them
@@ -74,7 +74,9 @@ def test_of_several_victims_the_first_kind_ranks_and_a_table_has_the_others() ->
     several = [*runs("weak", {**STANDARD, "pwws": "xxxx"}), *runs("firm", STANDARD), *runs("third", STANDARD)]
     said = str(verdict(several))
     assert "<strong>firm</strong> has the highest accuracy under word swaps (50.0%, clean 100.0%)" in said
-    assert said.endswith("<strong>weak</strong> the lowest (0.0%, clean 100.0%). Under all 4 attacks accuracy is 0.0%.")
+    assert said.endswith(
+        "<strong>weak</strong> the lowest (0.0%, clean 100.0%). Under all 4 attacks together accuracy is 0.0%."
+    )
     page = overview(several)
     assert page.index("Under word swaps") < page.index("Under misspellings") < page.index("Under all attacks")
     assert page.index('scope="row">firm<') < page.index('scope="row">weak<')

@@ -51,8 +51,8 @@ def test_only_texts_that_keep_their_meaning_count_where_a_judge_was_asked() -> N
     judged = [outcome(0, "success", meaning=0.9), outcome(1, "success", meaning=0.1), outcome(2, "success", 2, 0.95)]
     found = entries([(RUN, [*judged, outcome(3, "skipped")])])
     assert verdict(found) == (
-        "<strong>toy</strong> classifies 25.0% of texts correctly under one attack that keeps the meaning; "
-        "clean accuracy 75.0%."
+        "<strong>toy</strong> classifies 25.0% of texts correctly under one attack; clean accuracy 75.0%. "
+        "Only changes that keep the meaning count."
     )
     assert [one.id for _, one in choose_examples(found)] == ["0", "2"]  # fewest edits first
     page = overview(found)
