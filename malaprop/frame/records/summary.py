@@ -226,8 +226,8 @@ class Summary:
             )
         if self.nothing_to_change:
             out.append(
-                f"{self.nothing_to_change:,} of {self.success.total:,} attacked texts hold nothing that this attack "
-                "can change; they count as not broken and say nothing about the victim"
+                f"this attack found nothing to change in {self.nothing_to_change:,} of {self.success.total:,} texts; "
+                "they count as failed attacks, and say nothing about the victim"
             )
         return tuple(out)
 

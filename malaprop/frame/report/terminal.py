@@ -64,10 +64,10 @@ def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = False) -> Table:
+def summary_table(victim: str, group: Sequence[RunEntry], *, room: int | None = None) -> Table:
     """Return one victim's table: clean accuracy above, a row for each attack, the cheapest named below.
 
-    Where the terminal is too `narrow` for one line a row, cells take more lines: none may be cut off with dots.
+    If the terminal has too little `room` for one line a row, cells take more lines: none may be cut off with dots.
     """
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
@@ -90,10 +90,24 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     apart = [name for name, field in _APART.items() if any(getattr(entry.summary, field) for entry in group)]
     for place, name in enumerate((*_COLUMNS, *extra, *apart, *(["errors"] if wrong else []))):
         side: JustifyMethod = "left" if place == 0 else "right"
-        table.add_column(name, justify=side, no_wrap=place > 0 and not narrow, overflow="fold")
+        table.add_column(name, justify=side, no_wrap=place > 0 and room is None, overflow="fold")
     for entry in group:
         table.add_row(*map(Text, _row(entry, extra, apart, wrong)))
+    if room is not None:
+        _break_between_words(table, room)
     return table
+
+
+def _break_between_words(table: Table, room: int) -> None:
+    """Give each column at least the width of its longest word, and the rest to the first columns, if there is room."""
+    cells = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+    least = [max(len(word) for text in texts for word in text.split() or [""]) for texts in cells]
+    spare = room - sum(least) - 3 * len(least) - 1  # a space on both sides of each column, and a line's width between
+    if spare < 0:
+        return
+    for column, width, texts in zip(table.columns, least, cells, strict=True):
+        more = min(spare, max(map(len, texts)) - width)
+        column.width, spare = width + more, spare - more
 
 
 def _levels(group: Sequence[RunEntry]) -> str:
@@ -113,4 +127,4 @@ def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Consol
         names = [out.measure(cell) for cell in table.columns[0].cells]  # names may wrap in any case
         spared = max(name.maximum for name in names) - max(name.minimum for name in names)
         wanted = out.measure(table, options=out.options.update(max_width=_ANY)).maximum - spared
-        out.print(summary_table(victim, group, narrow=True) if wanted > out.width else table)
+        out.print(summary_table(victim, group, room=out.width) if wanted > out.width else table)

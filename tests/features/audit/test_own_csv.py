@@ -225,11 +225,11 @@ def test_what_cannot_change_is_counted_in_summary_terminal_and_report(type_in, h
     words = ("attack", "homoglyph", "--victim", "kind:predict", "--data", "chinese.csv", "--labels", "praise,slur")
     code, said, err = type_in(*words, "--out", str(tmp_path / "p"))
     assert said["nothing_to_change"] == 1
-    assert "1 of 2 attacked texts hold nothing that this attack can change" in err
+    assert "this attack found nothing to change in 1 of 2 texts" in err
     assert type_in("report", str(tmp_path / "p"))[0] == 0
     page = (tmp_path / "p" / "report.html").read_text()
     assert "1 nothing to change" in page
-    assert "hold nothing that this attack can change" in page
+    assert "this attack found nothing to change" in page
 
 
 def test_a_file_of_one_label_is_attacked(type_in, home, tmp_path):

@@ -140,4 +140,4 @@ def test_texts_with_nothing_to_change_stand_beside_the_rates() -> None:
     assert (found.nothing_to_change, found.apart) == (1, "1 nothing to change")
     assert found.success == Rate(2, 4)
     assert found.to_dict()["nothing_to_change"] == 1
-    assert found.warnings[0].startswith("1 of 4 attacked texts hold nothing that this attack can change")
+    assert found.warnings[0].startswith("this attack found nothing to change in 1 of 4 texts")

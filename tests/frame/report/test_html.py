@@ -15,6 +15,7 @@ import pytest
 from sample_records import outcome, sample
 
 from malaprop.core.errors import RecordError
+from malaprop.core.example import NOTHING_TO_CHANGE
 from malaprop.frame.records import Outcome, Queries, Run, Side, Writer
 from malaprop.frame.report import print_summary, render, write_report
 from malaprop.frame.report.figures import Axis, compact
@@ -266,6 +267,19 @@ def test_a_narrow_terminal_loses_no_figure_and_no_name(width: int) -> None:
     said = out.file.getvalue()  # type: ignore[attr-defined]
     assert "…" not in said
     assert all(word in said.split() for word in ("attack", "pwws", "25.0%", "4.6-69.9)", "67%"))
+
+
+def test_a_terminal_of_80_columns_breaks_lines_between_words() -> None:
+    from rich.console import Console
+
+    out = Console(file=StringIO(), width=80)
+    run = replace(RUN, recipe="deepwordbug:textattack")
+    outcomes = [one("success", 7), *[one("failed", 50, reason=NOTHING_TO_CHANGE)] * 20]
+    print_summary([(run, outcomes)], out)
+    said = out.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, said.splitlines())) <= 80
+    assert {"deepwordbug:textattack", "accuracy", "nothing", "change"} <= set(said.split())
+    assert not [word for word in said.split() if word in (")", "]")]
 
 
 def test_reports_start_without_heavy_libraries() -> None:
