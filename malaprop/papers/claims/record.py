@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 
 from malaprop.frame.records.intervals import VERDICTS
 from malaprop.frame.records.kinds import Record
 from malaprop.frame.report.markup import Child, Markup, join, tag
 from malaprop.frame.report.section import Section
-from malaprop.frame.report.tables import grid, lines_of, markdown
+from malaprop.frame.report.tables import grid, markdown, printable
 
 FILE = "claims.json"
-_OF_FULL = "What differs is listed for full size; data and models of small size are smaller still."
+_OF_FULL = "The lists of differences are those of full size; data and models of small size are smaller still."
 _RENAMED = {"does not show": "inconclusive"}  # verdicts of earlier records
 
 
@@ -91,8 +93,23 @@ def details(record: ClaimsRecord) -> list[str]:
 
 
 def terminal(record: ClaimsRecord) -> str:
-    """Return the text for the terminal: a row for each claim."""
-    return f"{lines_of('', _COLUMNS, [_cells(row) for row in record.rows])}\n{summary(record)}"
+    """Return the text for the terminal: each claim with its verdict, and below it the paper's figure and ours."""
+    return "\n".join([*(line for row in record.rows for line in _terminal_lines(row)), summary(record)])
+
+
+def _terminal_lines(row: ClaimRow) -> Iterator[str]:
+    """Yield the lines of one claim, wrapped to the terminal's width."""
+    width = shutil.get_terminal_size((80, 24)).columns
+    said = (
+        (f"{row.id:4} {row.verdict.upper()}: ", row.claim),
+        ("     paper: ", row.theirs),
+        ("     here:  ", _cells(row)[3]),
+    )
+    for head, text in said:
+        yield fill(
+            printable(" ".join(text.split())), width, initial_indent=head, subsequent_indent=" " * 12,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
 
 
 def list_text(record: ClaimsRecord) -> str:
@@ -115,7 +132,8 @@ def list_text(record: ClaimsRecord) -> str:
 def summary(record: ClaimsRecord) -> str:
     """Return the count of each verdict in one sentence."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in record.counts.items())
-    return f"{len(record.rows)} claims at {record.size} size: {counts}."
+    many = len(record.rows)
+    return f"{many} claim{'' if many == 1 else 's'} at {record.size} size: {counts}."
 
 
 def _papers(record: ClaimsRecord) -> list[str]:
@@ -148,7 +166,9 @@ def _setting(row: ClaimRow) -> Markup | None:
     if not row.where:
         return None
     differs = tag("ul", *(tag("li", one) for one in row.differs))
-    return tag("details", tag("summary", "Setting, and what differs here"), tag("p", f"Paper: {row.where}."), differs)
+    fails = tag("p", f"It fails if {row.fails}.") if row.fails else None
+    said = tag("p", f"Paper: {row.where}.")
+    return tag("details", tag("summary", "Setting, and what differs here"), said, differs, fails)
 
 
 def _legend() -> Markup:

@@ -36,7 +36,7 @@ def test_a_folder_above_shows_every_kind_and_the_runs(tmp_path):
     page = write_report([tmp_path], tmp_path / "report.html").read_text()
     for record in RECORDS.values():
         assert heading(record) in page or "What the papers claim" in heading(record)
-    for shown in ("Accuracy under attack", "1 claims at small size", ">U1<", "Defence test", "Certificates"):
+    for shown in ("Accuracy under attack", "1 claim at small size", ">U1<", "Defence test", "Certificates"):
         assert shown in page
     assert page.count("<script>") == 1
 
@@ -69,7 +69,7 @@ def test_the_command_prints_every_record(tmp_path, monkeypatch, capsys):
         main()
     out = capsys.readouterr().out
     assert not end.value.code
-    for text in ("certified, d = 1", "1 claims at small size", "plain, validation", "accuracy under attack"):
+    for text in ("certified, d = 1", "1 claim at small size", "plain, validation", "accuracy under attack"):
         assert text in out
     assert '"runs": 1' in out.splitlines()[-1]
     assert '"records": 3' in out.splitlines()[-1]

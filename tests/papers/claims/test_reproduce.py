@@ -21,7 +21,7 @@ from malaprop.frame.study.study import conduct
 from malaprop.papers.claims.by_paper import PAPERS
 from malaprop.papers.claims.claim import SIZES
 from malaprop.papers.claims.pages import fill
-from malaprop.papers.claims.record import ClaimRow, ClaimsRecord, page_text, summary
+from malaprop.papers.claims.record import ClaimRow, ClaimsRecord, page_text, summary, terminal
 from malaprop.papers.claims.study import Reproduce, choose_claims, run_command, steps_of
 from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
 from malaprop.papers.universal.record import Factor, TransferRecord
@@ -357,7 +357,8 @@ def hostile() -> ClaimsRecord:
     row = ClaimRow(
         id="U2", paper="a paper", claim="<b>claim</b>", theirs="1 | 2", ours="<script>alert(1)</script>",
         verdict="holds", about="here", commands=("malaprop transfer",),
-        where="Table <b>2</b>", differs=("fewer <i>texts</i>", "one | model"), brief="<u>1</u>",
+        where="Table <b>2</b>", fails="more than <i>half</i>", differs=("fewer <i>texts</i>", "one | model"),
+        brief="<u>1</u>",
     )  # fmt: skip
     return ClaimsRecord(size="small", rows=(row, replace(row, id="U3", verdict="not done", where="")))
 
@@ -393,6 +394,11 @@ def test_the_page_and_the_text_hold_every_row_and_escape_it(tmp_path):
     assert "1 \\| 2" in text
     assert "<script>" not in text
     assert summary(found) == "2 claims at small size: 1 holds, 1 not done."
+    assert summary(replace(found, rows=found.rows[:1])) == "1 claim at small size: 1 holds."
+    assert "<p>It fails if more than &lt;i&gt;half&lt;/i&gt;.</p>" in page
+    told = terminal(replace(found, rows=(replace(found.rows[0], ours=f"a\x1b[31m {'figure ' * 40}"),)))
+    assert told.startswith("U2   HOLDS: <b>claim</b>\n     paper: 1 | 2\n     here:  a [31m figure figure")
+    assert max(map(len, told.splitlines())) <= 80
     found.write(tmp_path)
     assert write_report([tmp_path], tmp_path / "again.html").read_text() == page
 
