@@ -124,9 +124,9 @@ def compare_groups(
         for name, attacks in groups.items():
             runs = [run for run in now if run.victim == victim and run.attack in attacks]
             known = all((victim, run.attack) in old for run in runs)
-            first = _under_all([old[victim, run.attack] for run in runs]) if known else None
+            first = hold_under_all([old[victim, run.attack] for run in runs]) if known else None
             if runs:
-                row = _row((victim, name), first, _under_all([new[victim, run.attack] for run in runs]))
+                row = _row((victim, name), first, hold_under_all([new[victim, run.attack] for run in runs]))
                 rows.append(_hide_few(row, [replace(run, attack=name) for run in runs]))
     return tuple(rows)
 
@@ -157,11 +157,11 @@ def _facts(runs: Iterable[MarkedRun]) -> dict[tuple[str, str], dict[str, bool]]:
             attacked = {id: one for id, one in run.marks.items() if one != "error" and one not in UNATTACKED}
             found[victim, run.attack] = {id: one == "held" for id, one in attacked.items()}
         if len(held) > 1:
-            found[victim, EVERY] = _under_all([found[victim, run.attack] for run in held])
+            found[victim, EVERY] = hold_under_all([found[victim, run.attack] for run in held])
     return found
 
 
-def _under_all(runs: Collection[Mapping[str, bool]]) -> dict[str, bool]:
+def hold_under_all(runs: Collection[Mapping[str, bool]]) -> dict[str, bool]:
     """Return whether each text holds under every attack; texts without all results count only if broken."""
     every = {id for run in runs for id in run}
     return {

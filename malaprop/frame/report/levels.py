@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from malaprop.core.example import TARGET_ALREADY
 from malaprop.frame.records import Outcome, Rate
+from malaprop.frame.records.paired_texts import hold_under_all
 from malaprop.frame.records.run import is_classification
 from malaprop.frame.report.run_entries import RunEntry, by_victim, strongest
 
@@ -114,10 +116,9 @@ def under_all(group: Sequence[RunEntry]) -> Rate:
     top = strongest(group)
     if len(group) == 1 or any(entry.missing or entry.summary.stopped for entry in group):
         return group[0].summary.robust if top is None else top.summary.robust
-    runs = [{one.id: one for one in entry.outcomes if one.status != "error"} for entry in group]
-    common = set.intersection(*(set(run) for run in runs))
-    return Rate(sum(all(_holds(run[id]) for run in runs) for id in common), len(common))
+    holds = hold_under_all([{one.id: _holds(one) for one in e.outcomes if one.status != "error"} for e in group])
+    return Rate(sum(holds.values()), len(holds))
 
 
 def _holds(one: Outcome) -> bool:
-    return one.status != "skipped" and not one.broken
+    return one.reason == TARGET_ALREADY if one.status == "skipped" else not one.broken

@@ -9,6 +9,7 @@ import pytest
 
 from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.validity import set_validity
+from malaprop.core.example import TARGET_ALREADY
 from malaprop.core.settings import plain
 from malaprop.features.audit import check
 from malaprop.frame.records import Outcome, Rate, Run, Side
@@ -96,3 +97,20 @@ def test_the_gate_and_the_pages_name_the_kinds_as_the_report_does() -> None:
     for page in ("report.md", "gate.md"):
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         assert all(level.name in text for level in LEVELS), page
+
+
+def test_a_text_that_one_attack_breaks_counts_though_another_ended_in_an_error() -> None:
+    """As `malaprop check` counts it: the text does not hold, whatever the other attack would have found."""
+    names = Run(recipe="pwws", victim="m", data="d", n=3, labels=("a", "b"))
+    first = [outcome(1, "success"), outcome(2, "failed"), outcome(3, "failed")]
+    second = [outcome(1, "error"), outcome(2, "failed"), outcome(3, "error")]
+    (found,) = measure_levels(entries([(names, first), (replace(names, recipe="textfooler"), second)]))
+    assert (found.every.hits, found.every.total) == (1, 2), "whether the third holds is not known"
+
+
+def test_a_text_that_has_the_wanted_label_already_holds_under_all_attacks() -> None:
+    """A targeted attack has nothing to do there, and each run counts the text as one that holds."""
+    about = Run(recipe="pwws", victim="m", data="d", n=2, labels=("a", "b"))
+    spared = [replace(outcome(1, "skipped"), reason=TARGET_ALREADY), outcome(2, "failed"), outcome(3, "skipped")]
+    (found,) = measure_levels(entries([(about, spared), (replace(about, recipe="textfooler"), spared)]))
+    assert (found.every.hits, found.every.total) == (2, 3)
