@@ -145,7 +145,7 @@ def test_a_long_page_begins_with_its_summary(page):
 
 
 HOW_TO = re.findall(r"^      - (How to .+): (\S+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
-MEASURES = {"defences.md", "languages.md", "sentences.md"}  # their tables are on the page, not in an appendix
+MEASURES = {"languages.md", "sentences.md"}  # their tables are on the page, not in an appendix
 
 
 @pytest.mark.parametrize(("title", "name"), HOW_TO)

@@ -24,7 +24,8 @@ FEATURES = (
     ("certified accuracy", "SAFER, RanMASK, RanDel", "no", "no"),
     (
         "languages of word recipes",
-        "31 by synonyms; German and others by forms ([languages](docs/languages.md))",
+        "31 by synonyms; German and others by forms ([languages](docs/languages.md), "
+        "[side by side](docs/languages.md#beside-other-toolkits))",
         "English; Chinese, French, Spanish in part",
         "English, Chinese",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from malaprop.core.errors import AssetError
@@ -13,6 +13,8 @@ from malaprop.core.errors import AssetError
 CORPORA = ("wordnet", "stopwords")
 TAGGERS = ("averaged_perceptron_tagger_eng", "universal_tagset")
 RESOURCES: Mapping[str, str] = dict.fromkeys(CORPORA, "corpora") | dict.fromkeys(TAGGERS, "taggers")
+PARTS = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}  # of speech, by WordNet's files
+_STRAY = 0.01  # of a wordnet's senses that may be in no file of WordNet: a few of the Chinese ones are
 # What a recipe needs that is not listed.
 MOST: Mapping[str, tuple[str, ...]] = {"TextAttack": (*CORPORA, *TAGGERS), "OpenAttack": ("wordnet", TAGGERS[0])}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -64,6 +66,28 @@ def write_wordnets(out: Path, omw: Path, languages: Mapping[str, str]) -> None:
         rows = (line.split("\t") for line in (omw / f"{code}.txt").read_text(encoding="utf-8").split("\n"))
         lemmas = [f"{sense}\t{theirs}:lemma\t{word}\n" for sense, *words in rows for word in words]
         target.write_text("".join(lemmas), encoding="utf-8")
+
+
+def check_senses(out: Path, omw: Path, languages: Iterable[str]) -> None:
+    """Raise if the gathered WordNet is not the one whose senses our copy of Open Multilingual WordNet names.
+
+    Another copy of WordNet 3.0 has other offsets, and the peers would end texts in an error for the fault of our data.
+    """
+    known = {sense for file, part in PARTS.items() for sense in _senses(out / "corpora" / "wordnet" / file, part)}
+    for code in languages:
+        rows = (omw / f"{code}.txt").read_text(encoding="utf-8").split("\n")
+        named = {row.partition("\t")[0] for row in rows if row}
+        if len(named - known) > _STRAY * len(named):
+            raise AssetError(
+                f"the WordNet found lacks {len(named - known):,} of the {len(named):,} senses in that of {code}; "
+                f"unset MALAPROP_DATA and NLTK_DATA to use the packaged one"
+            )
+
+
+def _senses(file: Path, part: str) -> Iterator[str]:
+    """Yield the senses of a WordNet file as offset and part of speech."""
+    with file.open(encoding="utf-8") as lines:
+        yield from (f"{line[:8]}-{part}" for line in lines if line[:8].isdigit())
 
 
 def read_wordnets() -> None:

@@ -65,6 +65,7 @@ def prepare(folder: Path, recipes: Iterable[str]) -> Path:
     nltk_data.gather(folder / "nltk_data", sources, stop)
     (folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
     if spoken:
+        nltk_data.check_senses(folder / "nltk_data", store.locate("omw"), spoken)
         nltk_data.write_wordnets(folder / "nltk_data", store.locate("omw"), spoken)
         for code in spoken:
             words = sorted(lexicon.foreign_stop_words(code))

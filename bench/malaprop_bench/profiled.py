@@ -1,6 +1,7 @@
 """Profiles of many victims on one or two samples of texts, and with another seed on the first: agreement, twins.
 
 python -m malaprop_bench.profiled add docs/measured/profile.json OUT --kind first --name LONG=SHORT --twin SWAPS=LSTM
+python -m malaprop_bench.profiled add docs/measured/profile.json MORE --kind first --more     further victims of a run
 python -m malaprop_bench.profiled draw docs/measured/profile.json docs/profile.svg
 """
 
@@ -11,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,10 +77,15 @@ def read(path: Path) -> Profiles:
         raise RecordError(f"{path} does not hold profiles: {error}; write it with: add") from None
 
 
-def add(path: Path, folder: Path, kind: str, names: Mapping[str, str], twins: Mapping[str, str]) -> None:
-    """Add the profile of a folder to the file as the run of a kind, with other names for some victims."""
-    held = read(path)
-    runs = {run.kind: run for run in (*held.runs, open_run(folder, kind, names))}
+def add(
+    path: Path, folder: Path, kind: str, names: Mapping[str, str], twins: Mapping[str, str], *, more: bool = False
+) -> None:
+    """Add the profile of a folder to the file as the run of a kind, with other names for some victims.
+
+    With `more` its victims join those of the run of this kind that the file holds.
+    """
+    held, new = read(path), open_run(folder, kind, names)
+    runs = {run.kind: run for run in (*held.runs, join(held.of(kind), new) if more else new)}
     kept = Profiles(runs=tuple(runs[one] for one in KINDS if one in runs), twins={**held.twins, **twins})
     path.write_text(json.dumps(encode(kept)) + "\n", encoding="utf-8")
 
@@ -107,6 +113,27 @@ def open_run(folder: Path, kind: str, names: Mapping[str, str]) -> ProfileRun:
             runs = RunFolder().value(folder / "runs" / one.victim)
             recipes.update(outcome.by for outcome in runs if outcome.status == "success")
     return ProfileRun(kind=kind, profile=replace(record, entries=entries), areas=areas, successes=dict(recipes))
+
+
+def join(one: ProfileRun, more: ProfileRun) -> ProfileRun:
+    """Return a run with the victims of both, ranked by score; raise unless both had the same copies and attacks.
+
+    `changed` tells different texts and seeds apart: it has the share of words that each noise has really changed.
+    """
+    for name in ("data", "texts", "seed", "draws", "attacks", "budget", "validity", "changed"):
+        if getattr(one.profile, name) != getattr(more.profile, name):
+            raise RecordError(f"the runs differ in {name}, so their victims cannot be compared; profile them alike")
+    areas = {**one.areas, **more.areas}
+    held = {entry.victim: entry for entry in (*one.profile.entries, *more.profile.entries)}
+    ranked = sorted(held.values(), key=lambda entry: -entry.score.value if entry.score else float("inf"))
+    joined = replace(one, areas=areas, successes=dict(Counter(one.successes) + Counter(more.successes)))
+    entries = [
+        replace(entry, gap=estimate(_score_texts(joined, entry.victim) - _score_texts(joined, below.victim)))
+        if entry.score and below.score
+        else replace(entry, gap=None)
+        for entry, below in pairwise(ranked)
+    ]
+    return replace(joined, profile=replace(one.profile, entries=(*entries, replace(ranked[-1], gap=None))))
 
 
 def _in_order(ids: Sequence[str], areas: Mapping[str, float]) -> tuple[float, ...]:
@@ -229,13 +256,14 @@ def main(words: Sequence[str] | None = None) -> None:
     one.add_argument(
         "--twin", action="append", default=[], help="HARDENED=PLAIN: a victim and what it was hardened from"
     )
+    one.add_argument("--more", action="store_true", help="add its victims to those of the run of this kind")
     two = parts.add_parser("draw", help="draw the picture")
     two.add_argument("file", type=Path)
     two.add_argument("picture", type=Path)
     given = parser.parse_args(words)
     if given.what == "add":
         names, twins = (dict(text.split("=", 1) for text in some) for some in (given.name, given.twin))
-        add(given.file, given.folder, given.kind, names, twins)
+        add(given.file, given.folder, given.kind, names, twins, more=given.more)
     else:
         given.picture.write_text(draw(read(given.file)), encoding="utf-8")
 

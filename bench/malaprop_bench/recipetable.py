@@ -22,6 +22,18 @@ BESIDE = (
     "times faster",
     "same status / text",
 )
+FOREIGN = (
+    "texts",
+    "ours",
+    "theirs",
+    "victim",
+    "texts attacked",
+    "attack success rate, ours",
+    "theirs",
+    "queries, median, ours",
+    "theirs",
+    "times faster",
+)
 DIFFER = ("ours", "theirs", "where the two sides of the table differ, or what stands in on both")
 FIGURES = (
     "victim",
@@ -39,6 +51,23 @@ FIGURES = (
 def beside(record: Held) -> list[str]:
     """Return the table of every peer's recipe on every victim, with a reason for those that cannot run."""
     return lines(BESIDE, [row for entry in ROSTER for row in _rows(entry, record)])
+
+
+def foreign(record: Held) -> list[str]:
+    """Return the table of the peers' recipes for other languages, each beside ours on the same texts."""
+    rows = [
+        [language, _link(entry), f"{tool} `{entry.theirs}`{_cilin(entry)}", cell["victim"], str(peer["rows"]),
+         *_both(peer, exact=False)[:5]]
+        for language, cells in record["languages"].items()
+        for cell in cells
+        for tool, peer in cell["peers"].items()
+        if (entry := _entry(tool, cell["recipe"]))
+    ]  # fmt: skip
+    return lines(FOREIGN, rows)
+
+
+def _cilin(entry: PeerRecipe) -> str:
+    return " with our Cilin" if entry.name.endswith("-cilin") else ""
 
 
 def _rows(entry: PeerRecipe, record: Held) -> Iterator[list[str]]:

@@ -32,7 +32,7 @@ def asking(meter, done, *, slow=0.0):
 def test_the_warm_up_is_outside_the_numbers():
     meter, done = Meter(Toy()), []
     held = attack_all(asking(meter, done), meter, [("a", 0), ("b", 1)], seconds=60)
-    assert done[0] == (WARM, 1)  # the label that the victim gives
+    assert done[0] == (WARM["en"], 1)  # the label that the victim gives
     assert held["texts"] == ["a", "a!", "b", "b!"]
     assert held["forwarded"] == 6
     assert held["outcomes"] == [{"status": "success", "text": t, "queries": 3} for t in ("a!", "b!")]

@@ -1,7 +1,7 @@
 import zipfile
 
 import pytest
-from malaprop_bench.nltk_data import NEEDED, check, gather, write_wordnets
+from malaprop_bench.nltk_data import NEEDED, PARTS, check, check_senses, gather, write_wordnets
 
 from malaprop.core.errors import AssetError
 
@@ -48,6 +48,18 @@ def test_wordnets_of_other_languages_are_written_as_nltk_reads_them(tmp_path):
         "00001741-a\tfra:lemma\tbeau",
         "",
     ]
+
+
+def test_a_wordnet_with_other_offsets_is_refused(tmp_path):
+    place = tmp_path / "out/corpora/wordnet"
+    place.mkdir(parents=True)
+    for file in PARTS:
+        (place / file).write_text("  1 a licence\n00001740 03 n 01 entity 0 000 | all\n", encoding="utf-8")
+    (tmp_path / "fr.txt").write_text("00001740-n\tentité\n00001740-v\trespirer", encoding="utf-8")
+    check_senses(tmp_path / "out", tmp_path, ["fr"])
+    (tmp_path / "es.txt").write_text("00001740-n\tentidad\n00001741-v\trespirar", encoding="utf-8")
+    with pytest.raises(AssetError, match=r"lacks 1 of the 2 senses in that of es; unset MALAPROP_DATA"):
+        check_senses(tmp_path / "out", tmp_path, ["fr", "es"])
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -34,6 +35,11 @@ def brittle(texts):
 
 def calm(texts):
     return toy.predict(texts)
+
+
+def steady(texts):
+    """The same answer for every text."""
+    return [(0.2, 0.8) for _ in texts]
 
 
 @pytest.fixture
@@ -69,6 +75,28 @@ def test_profiles_are_kept_text_by_text(held):
         ("2. brittle", True),
     ]
     assert len(ElementTree.fromstring(profiled.draw(held)).findall(".//{*}path[@class='line']")) == 4
+
+
+@pytest.mark.filterwarnings("ignore:using a short list of common misspellings")
+def test_further_victims_join_a_run_on_the_same_copies(tmp_path, held):
+    settings = {"attack": "deepwordbug", "n": 0, "validity": "paper", "seed": 0}
+    mp.profile([steady], PAIRS, out=tmp_path / "more", **settings)
+    profiled.add(tmp_path / "profile.json", tmp_path / "more", "first", {}, {}, more=True)
+    joined = profiled.read(tmp_path / "profile.json")
+    first = joined.of("first")
+    assert set(first.areas) == {"quiet", "brittle", "steady"}
+    assert first.profile.changed == held.of("first").profile.changed
+    ranked = first.profile.entries
+    assert [one.score.value for one in ranked] == sorted((one.score.value for one in ranked), reverse=True)
+    for one, below in pairwise(ranked):
+        assert one.gap.value == pytest.approx(one.score.value - below.score.value, abs=0.01)
+    assert ranked[-1].gap is None
+    assert joined.of("other texts") == held.of("other texts")
+    assert profiled.differ(joined, "quiet", "brittle") == profiled.differ(held, "quiet", "brittle")
+
+    mp.profile([steady], PAIRS, out=tmp_path / "seed", **{**settings, "seed": 9})
+    with pytest.raises(RecordError, match="differ in seed"):
+        profiled.add(tmp_path / "profile.json", tmp_path / "seed", "first", {}, {}, more=True)
 
 
 def test_rank_correlation_known_by_hand():
