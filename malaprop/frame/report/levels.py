@@ -72,13 +72,17 @@ def _kinds(parts: Mapping[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobustLevels:
-    """A victim's accuracy without an attack, under the attacks of each level, and under all of its `attacks`."""
+    """A victim's accuracy without an attack, under the attacks of each level, and under all of its `attacks`.
+
+    `recipes` names the attacks of each level.
+    """
 
     victim: str
     attacks: int
     clean: Rate
     levels: Mapping[str, Rate]
     every: Rate
+    recipes: Mapping[str, tuple[str, ...]]
 
     @property
     def sentence(self) -> str:
@@ -106,6 +110,7 @@ def measure_levels(found: Sequence[RunEntry]) -> list[RobustLevels]:
                 clean=max((e.summary.clean for e in group), key=lambda r: r.total),
                 levels=levels,
                 every=under_all(group),
+                recipes={name: tuple(entry.attack for entry in by_level[name]) for name in levels},
             )
         )
     return out

@@ -149,18 +149,21 @@ def _table_levels(levels: Sequence[RobustLevels]) -> Markup:
         for one in ordered[:_BARS]
     ]
     heads = ("Victim", "No attack", *(f"Under {name}" for name in names), "Under all attacks")
-    return grid("Accuracy by kind of attack", heads, rows, "matrix")
+    note = "Share of the texts that a victim classifies correctly, with its count and 95% interval."
+    return join(tag("p", note, class_="quiet"), grid("Accuracy by kind of attack", heads, rows, "matrix"))
 
 
 def _advise(levels: Sequence[RobustLevels]) -> Markup:
     """Return for each level that was attacked what its attacks change, and what helps against them."""
-    present = [level for level in LEVELS if any(level.name in one.levels for one in levels)]
+    used = {
+        level: dict.fromkeys(name for one in levels for name in one.recipes.get(level.name, ())) for level in LEVELS
+    }
     return bullets(
         "What each kind of attack changes, and what helps",
         (
-            join(tag("strong", level.name[:1].upper() + level.name[1:]), f" ({level.about}): {level.todo}, as ",
-                 tag("code", level.command), " does.")
-            for level in present
+            join(tag("strong", level.name[:1].upper() + level.name[1:]), f" by {', '.join(names)} ({level.about}): "
+                 f"{level.todo}, as ", tag("code", level.command), " does.")
+            for level, names in used.items() if names
         ),
     )  # fmt: skip
 

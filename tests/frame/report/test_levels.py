@@ -81,6 +81,8 @@ def test_of_several_victims_the_first_kind_ranks_and_a_table_has_the_others() ->
     page = overview(several)
     assert page.index("Under word swaps") < page.index("Under misspellings") < page.index("Under all attacks")
     assert page.index('scope="row">firm<') < page.index('scope="row">weak<')
+    assert "<strong>Word swaps</strong> by pwws, textfooler (other words" in page
+    assert "with its count and 95% interval" in page
 
 
 def test_runs_of_one_attack_or_of_unknown_attacks_have_no_kinds() -> None:
