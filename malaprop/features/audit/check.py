@@ -200,16 +200,17 @@ class Check:
 
     def gather(self, root: Path) -> CheckRecord:
         from malaprop.features.audit.check_record import CheckRecord, smallest_drop
-        from malaprop.frame.records.paired_texts import EVERY, compare, compare_groups
+        from malaprop.frame.records.paired_texts import compare, compare_groups
 
         digests, now = read_runs(root, self._folders(root))
         before = () if self.before is None else _rename(self.before.runs, now)
         rows = compare(before, now, max_drop=self.max_drop, alpha=self.alpha)
         rows = tuple(_fill(row, root, self._folders(root)) for row in rows)
         levels = compare_groups(before, now, self.levels)
-        together = any(one.attack == EVERY for one in rows)
-        bars = tuple(bar for row in (*rows, *levels) for bar in self._bars(row, together))
+        bars = tuple(self._bars(rows, levels))
         notes = []
+        if before and not all(run.judged for run in (*before, *now)):
+            notes.append("no judge of meaning rated all successes of both sides, so every flipped label counts on both")
         if tested := [row for row in rows if row.before is not None]:
             least = smallest_drop(len(digests), len(tested), max_drop=self.max_drop, alpha=self.alpha)
             notes.append(
@@ -257,16 +258,16 @@ class Check:
             for name, attack in self.inner.suite.items()
         }
 
-    def _bars(self, row: CheckRow, together: bool) -> Iterator[BarResult]:
-        """Yield the minimums that concern this row, each with the rate that was measured."""
+    def _bars(self, rows: Sequence[CheckRow], levels: Sequence[CheckRow]) -> Iterator[BarResult]:
+        """Yield each minimum for each row that it applies to, with the rate that was measured."""
         from malaprop.features.audit.check_record import BarResult
         from malaprop.frame.records.paired_texts import CLEAN, EVERY
 
+        single = [row for row in rows if row.attack not in (CLEAN, EVERY)]
         for name, bound in self.limits.items():
-            wanted = BARS[name] or row.attack
-            if name == "accuracy-under-every-attack" and not together:
-                wanted = row.attack if row.attack != CLEAN else ""
-            if row.attack == wanted and not (not BARS[name] and row.attack in (CLEAN, EVERY, *self.levels)):
+            meant = [row for row in (*rows, *levels) if row.attack == BARS[name]]
+            # without a row of its own, "every attack" is the only one
+            for row in meant or (single if BARS[name] in ("", EVERY) else ()):
                 yield BarResult(name=name, bound=bound, row=f"{row.victim}, {row.attack}", found=row.now)
 
     def view(self, record: CheckRecord) -> View:
@@ -362,16 +363,18 @@ def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict
         if not (folder / RUN_FILE).is_file():
             continue  # a spending limit was reached before
         RunFigures.of(folder)
-        run, marks = Run.read(folder), {}
+        run, marks, judged = Run.read(folder), {}, True
         for outcome in iter_outcomes(folder):
             digests[outcome.id] = digest(outcome.original.fields)
             marks[outcome.id] = mark(outcome)
+            judged &= outcome.status != "success" or outcome.meaning is not None
         if run.state == "budget":
             place = folder if (folder / CLEAN).is_file() else folder.parent
             for row in GrowingFile(CleanAnswer, CLEAN).value(place):
                 if row.right is not None:
                     marks.setdefault(row.id, "right" if row.right else "not right")
-        found.append(MarkedRun(victim=victim or run.victim, attack=attack or run.recipe, marks=marks))
+        names = {"victim": victim or run.victim, "attack": attack or run.recipe}
+        found.append(MarkedRun(**names, marks=marks, judged=judged))
     if not digests:
         raise RecordError(f"{root} holds no outcomes")
     return digests, tuple(found)
@@ -398,7 +401,7 @@ def _fill(row: CheckRow, root: Path, folders: Mapping[Path, tuple[str, str]]) ->
         ):
             continue
         for outcome in iter_outcomes(folder) if wanted and (folder / "run.toml").is_file() else ():
-            if outcome.id in wanted and (outcome.status == "success" or outcome.id not in texts):
+            if outcome.id in wanted and (outcome.broken or outcome.id not in texts):
                 broken = outcome.adversarial.text if outcome.status == "success" and outcome.adversarial else ""
                 texts[outcome.id] = NewlyBroken(id=outcome.id, text=outcome.original.text, adversarial=broken)
     del root

@@ -94,7 +94,7 @@ def level_lines(record: CheckRecord) -> list[str]:
     """Return a line for each victim with its accuracy under each kind of attack, and before in brackets."""
     found: dict[str, list[str]] = {}
     for row in record.levels:
-        before = "" if row.before is None else f" (before {100 * row.before.value:.1f}%)"
+        before = f" (before {100 * row.before.value:.1f}%)" if row.before is not None and row.before.shown else ""
         found.setdefault(row.victim, []).append(f"{row.attack} {row.now}{before}")
     return [f"{victim}, robust accuracy: {'; '.join(said)}" for victim, said in found.items()]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.paired_texts import hold_under_all, holds
 from malaprop.frame.records.summary import Rate, Summary
 from malaprop.frame.report.markup import Markup, join
 from malaprop.frame.report.section import Section
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from malaprop.frame.tasks.worker_context import WorkerContext
 
 NAMES = ("Victim", "Accuracy", "Under all attacks")
-LEAD = "A text counts if no attack succeeded on it; texts on which an attack ended in an error are left out."
+LEAD = "A text counts if no attack succeeded on it. Texts on which an attack ended in an error are left out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,22 +128,22 @@ class Leaderboard:
         seen = {name: one for name, one in found.items() if not isinstance(one, Skipped)}
         entries = [LeaderboardEntry(victim=name, reason=found[name].reason) for name in found if name not in seen]
         entries += [self._entry(root, name, one) for name, one in seen.items()]
-        entries.sort(key=lambda one: (-one.under_all.value if one.under_all else 1, one.victim))
+        entries.sort(key=lambda one: (1 if one.value is None else -one.value, one.victim))
         data, texts = next(((one.data, len(one.ids)) for one in seen.values()), (str(self.texts.data), 0))
         return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
 
     def _entry(self, root: Path, name: str, seen: CorrectTexts) -> LeaderboardEntry:
-        """Count one victim's texts; a text on which an attack ended in an error counts only if another succeeded."""
+        """Count one victim's texts: under all attacks those on which every attack ended."""
         found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
         runs = {attack: found[attack] for attack in found if attack not in why}
-        fell, erred = ({o.id for run in runs.values() for o in run if o.status == s} for s in ("success", "error"))
-        known = [(id, fine) for id, fine in zip(seen.ids, seen.right, strict=True) if id in fell or id not in erred]
+        clean = zip(seen.ids, seen.right, strict=True)
+        fates = (((outcome.id, holds(outcome)) for outcome in run) for run in runs.values())
         return LeaderboardEntry(
             victim=name,
             clean=Rate(sum(seen.right), len(seen.ids)),
-            under_all=Rate(sum(fine and id not in fell for id, fine in known), len(known)),
-            under={attack: Summary.of(run).under_attack for attack, run in runs.items()},
+            under_all=hold_under_all([clean, *fates]).rate,
+            under={attack: Summary.of(run).robust for attack, run in runs.items()},
             not_run=why,
             errors={attack: said for attack, run in runs.items() if (said := describe_errors(run))},
         )
@@ -151,7 +152,7 @@ class Leaderboard:
         rows = [
             {
                 "rank": rank, "victim": one.victim, "clean": one.clean and one.clean.value,
-                "under all": one.under_all and one.under_all.value,
+                "under all": one.value,
                 **{attack: one.under[attack].value if attack in one.under else None for attack in record.attacks},
             }
             for rank, one in enumerate(record.entries, start=1)
@@ -170,6 +171,11 @@ class LeaderboardEntry:
     not_run: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)  # by attack: how many texts ended in an error, and why
     reason: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """The accuracy under all attacks, which ranks it; None without a rate."""
+        return self.under_all.value if self.under_all is not None and self.under_all.shown else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +214,7 @@ def body(records: Sequence[LeaderboardRecord]) -> Markup:
 
 
 def terminal(record: LeaderboardRecord) -> str:
-    rows = rows_of(record, lambda rate: f"{rate.value:.1%}")
+    rows = rows_of(record, lambda rate: f"{rate.value:.1%}" if rate.shown else DASH)
     return lines_of(f"{record.data}, {record.texts:,} texts", (*NAMES, *record.attacks), rows)
 
 

@@ -33,7 +33,7 @@ VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
 ATTACKS = ("pwws", "textfooler", "deepwordbug", "typos", "homoglyph")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditFigures:
     """The figures of each run of an audit; `failed` holds a line for each run without outcomes, with the reason."""
 
@@ -41,7 +41,7 @@ class AuditFigures:
     runs: tuple[RunFigures, ...]
     failed: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def levels(self) -> list[RobustLevels]:
         """Return each victim's accuracy under word swaps, misspellings and look-alikes, and under all attacks."""
         from malaprop.frame.records.run import Run

@@ -69,7 +69,7 @@ class TerminalListener:
         self._all: TaskID | None = None
         self._bars: dict[str, TaskID] = {}
         self._sizes: dict[str, tuple[int, int]] = {}  # by task: its items, and how many were done before
-        self._broken: dict[str, Counter[str]] = {}  # by task: how many attacks ended with each status
+        self._broken: dict[str, Counter[bool]] = {}  # by task: how many attacks ended with a success that counts
         self._failure = "", ""  # why a task failed, and its line, held back because the failure may end the study
 
     def __call__(self, event: StudyEvent) -> None:
@@ -83,7 +83,7 @@ class TerminalListener:
                 self._sizes[task] = items, before
             case PieceWritten(task, (_, piece)) | PieceWritten(task, piece) if not isinstance(piece, Run):
                 if isinstance(piece, (EncodedLine, Outcome)) and piece.status in ("success", "failed"):
-                    self._broken.setdefault(task, Counter())[piece.status] += 1
+                    self._broken.setdefault(task, Counter())[piece.broken] += 1
                 self._advance(task)
             case TaskNote(task, text):
                 self._say(f"{task}: {text}" if task else text)
@@ -124,7 +124,7 @@ class TerminalListener:
     def _figures(self, task: str, *, part: bool) -> str:
         """Return on how many texts the attacks succeeded; without a rate if only part of them ended."""
         found = self._broken.pop(task, Counter())
-        broken, many = found["success"], found.total()
+        broken, many = found[True], found.total()
         return f"attack success {f'{broken} of {many}' if part else Rate(broken, many)}, " if many else ""
 
     def _say(self, line: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import comb
@@ -13,7 +13,7 @@ from malaprop.core.example import TARGET_ALREADY
 from malaprop.frame.records.outcome import Outcome
 from malaprop.frame.records.summary import LEAST, Rate
 
-Mark = Literal["held", "broken", "wrong", "error", "right", "not right"]
+Mark = Literal["held", "broken", "flipped", "wrong", "error", "right", "not right"]
 UNATTACKED = ("right", "not right")  # the marks of texts that a spending limit left without an attack
 Marks = Mapping[str, Mark]  # the mark of each text, by its id
 CLEAN, EVERY = "no attack", "every attack"
@@ -21,15 +21,17 @@ CLEAN, EVERY = "no attack", "every attack"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedRun:
-    """One attack on one victim, with a mark for each text: held, broken, wrong already, or error.
+    """One attack on one victim, with a mark for each text: held, broken, flipped, wrong already, or error.
 
-    If a spending limit ended the run, a text that was not attacked has the mark of its unchanged text: right or not
-    right.
+    A flipped text has another label now, but the judge of meaning does not find the same meaning in it. `judged` says
+    that a judge rated every success, so that such texts count as held. If a spending limit ended the run, a text that
+    was not attacked has the mark of its unchanged text: right or not right.
     """
 
     victim: str
     attack: str
     marks: Marks
+    judged: bool = False
 
     @property
     def complete(self) -> bool:
@@ -39,7 +41,48 @@ class MarkedRun:
     @property
     def ended(self) -> int:
         """The number of attacks that ended."""
-        return sum(one in ("held", "broken") for one in self.marks.values())
+        return sum(one in ("held", "broken", "flipped") for one in self.marks.values())
+
+    def fates(self, *, judged: bool) -> Iterator[tuple[str, bool | None]]:
+        """Yield whether each attacked text is answered rightly; None after an error."""
+        right = ("held", "flipped") if judged else ("held",)
+        for id, one in self.marks.items():
+            if one not in UNATTACKED:
+                yield id, None if one == "error" else one in right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTexts:
+    """Whether each text holds under every attack; `unfinished` counts texts on which not every attack has ended.
+
+    These are left out whatever the other attacks did to them: to count only those that one attack breaks would make
+    a model look worse the more attacks fail to end.
+    """
+
+    held: Mapping[str, bool]
+    unfinished: int = 0
+
+    @property
+    def rate(self) -> Rate:
+        """The share of texts that hold; its interval covers every result of the unfinished texts."""
+        few = len(self.held) < LEAST and len(self.held) < self.unfinished
+        return Rate(sum(self.held.values()), len(self.held), unfinished=self.unfinished, too_few=few)
+
+
+def hold_under_all(runs: Iterable[Iterable[tuple[str, bool | None]]], texts: int = 0) -> HeldTexts:
+    """Return which texts hold under every attack, from each attack's texts: held, broken, or None after an error.
+
+    `texts` is how many there are, where some may not have been attacked yet.
+    """
+    many, ended, fell = 0, dict[str, int](), set[str]()
+    for run in runs:
+        many += 1
+        for id, holds in run:
+            ended[id] = ended.get(id, 0) + (holds is not None)
+            if holds is False:
+                fell.add(id)
+    held = {id: id not in fell for id in sorted(ended) if ended[id] == many}
+    return HeldTexts(held=held, unfinished=max(texts, len(ended)) - len(held))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +127,16 @@ def mark(outcome: Outcome) -> Mark:
     """Return the mark of an outcome: how the model's answer fared under the attack."""
     if outcome.status == "skipped" and outcome.reason == TARGET_ALREADY:
         return "held"
+    if outcome.status == "success" and not outcome.broken:
+        return "flipped"
     by_status: dict[str, Mark] = {"failed": "held", "success": "broken", "skipped": "wrong", "error": "error"}
     return by_status[outcome.status]
+
+
+def holds(outcome: Outcome) -> bool | None:
+    """Return whether the model's answer is right under this attack; None after an error."""
+    found = mark(outcome)
+    return None if found == "error" else found in ("held", "flipped")
 
 
 def sign_test(lost: int, won: int) -> float:
@@ -102,7 +153,7 @@ def compare(
     A row is worse if its drop is above `max_drop` and not due to chance: the sign test rejects it at `alpha`, by
     Holm's method over all rows, so that the chance of a false alarm is at most `alpha` however many attacks there are.
     """
-    old, new = _facts(before), _facts(now)
+    old, new = _both_sides(before, now)
     rows = [_row(key, old.get(key), found) for key, found in new.items()]
     tested = [row for row in rows if row.before is not None]
     rejected: set[tuple[str, str]] = set()
@@ -118,16 +169,19 @@ def compare_groups(
     before: Iterable[MarkedRun], now: Sequence[MarkedRun], groups: Mapping[str, Collection[str]]
 ) -> tuple[CheckRow, ...]:
     """Return a row for each victim and group of attacks: the texts that hold under all of them. None is tested."""
-    old, new = _facts(before), _facts(now)
+    before = list(before)
+    judged = all(run.judged for run in (*before, *now))
     rows = []
     for victim in dict.fromkeys(run.victim for run in now):
         for name, attacks in groups.items():
-            runs = [run for run in now if run.victim == victim and run.attack in attacks]
-            known = all((victim, run.attack) in old for run in runs)
-            first = hold_under_all([old[victim, run.attack] for run in runs]) if known else None
-            if runs:
-                row = _row((victim, name), first, hold_under_all([new[victim, run.attack] for run in runs]))
-                rows.append(_hide_few(row, [replace(run, attack=name) for run in runs]))
+            new = [run for run in now if run.victim == victim and run.attack in attacks]
+            named = {run.attack for run in new}
+            old = [run for run in before if run.victim == victim and run.attack in named]
+            if new:
+                known = len(old) == len(new)
+                first, second = (hold_under_all(run.fates(judged=judged) for run in side) for side in (old, new))
+                row = _row((victim, name), first if known else None, second)
+                rows.append(_hide_few(row, [replace(run, attack=name) for run in new]))
     return tuple(rows)
 
 
@@ -142,47 +196,47 @@ def _judge(row: CheckRow, rejected: bool, max_drop: float) -> CheckRow:
     return replace(row, worse=rejected and row.drop > max_drop)
 
 
-def _facts(runs: Iterable[MarkedRun]) -> dict[tuple[str, str], dict[str, bool]]:
+def _both_sides(
+    before: Iterable[MarkedRun], now: Sequence[MarkedRun]
+) -> tuple[dict[tuple[str, str], HeldTexts], dict[tuple[str, str], HeldTexts]]:
+    """Return the facts of both sides; where one was not judged, every flipped label counts on both."""
+    before = list(before)
+    judged = all(run.judged for run in (*before, *now))
+    return _facts(before, judged=judged), _facts(now, judged=judged)
+
+
+def _facts(runs: Iterable[MarkedRun], *, judged: bool) -> dict[tuple[str, str], HeldTexts]:
     """Return, for each victim and attack, whether each text is answered rightly; texts with errors are left out."""
     by_victim: dict[str, list[MarkedRun]] = {}
     for run in runs:
         by_victim.setdefault(run.victim, []).append(run)
-    found: dict[tuple[str, str], dict[str, bool]] = {}
+    found: dict[tuple[str, str], HeldTexts] = {}
     for victim, held in by_victim.items():
         clean: dict[str, bool] = {}
         for run in held:
             clean |= {id: one not in ("wrong", "not right") for id, one in run.marks.items() if one != "error"}
-        found[victim, CLEAN] = clean
+        found[victim, CLEAN] = HeldTexts(held=clean)
         for run in held:
-            attacked = {id: one for id, one in run.marks.items() if one != "error" and one not in UNATTACKED}
-            found[victim, run.attack] = {id: one == "held" for id, one in attacked.items()}
+            fates = run.fates(judged=judged)
+            found[victim, run.attack] = HeldTexts(held={id: holds for id, holds in fates if holds is not None})
         if len(held) > 1:
-            found[victim, EVERY] = hold_under_all([found[victim, run.attack] for run in held])
+            found[victim, EVERY] = hold_under_all(run.fates(judged=judged) for run in held)
     return found
 
 
-def hold_under_all(runs: Collection[Mapping[str, bool]]) -> dict[str, bool]:
-    """Return whether each text holds under every attack; texts without all results count only if broken."""
-    every = {id for run in runs for id in run}
-    return {
-        id: all(run.get(id, False) for run in runs)
-        for id in sorted(every)
-        if all(id in run for run in runs) or any(run.get(id) is False for run in runs)
-    }
-
-
-def _row(key: tuple[str, str], old: Mapping[str, bool] | None, new: Mapping[str, bool]) -> CheckRow:
+def _row(key: tuple[str, str], old: HeldTexts | None, new: HeldTexts) -> CheckRow:
+    """Return the row of the texts that both sides have; without such texts it compares nothing."""
     victim, attack = key
-    now = Rate(sum(new.values()), len(new))
-    if old is None:
-        return CheckRow(victim=victim, attack=attack, now=now)
-    both = [id for id in new if id in old]
-    lost = [id for id in both if old[id] and not new[id]]
-    won = sum(new[id] and not old[id] for id in both)
+    both = [id for id in new.held if id in old.held] if old is not None else []
+    if old is None or not both:
+        return CheckRow(victim=victim, attack=attack, now=new.rate)
+    now, before = ({id: side.held[id] for id in both} for side in (new, old))
+    lost = [id for id in both if before[id] and not now[id]]
+    won = sum(now[id] and not before[id] for id in both)
     return CheckRow(
-        victim=victim, attack=attack, now=Rate(sum(new[id] for id in both), len(both)),
-        before=Rate(sum(old[id] for id in both), len(both)), lost=len(lost), won=won, p=sign_test(len(lost), won),
-        broken=tuple(NewlyBroken(id=id, text="") for id in lost),
+        victim=victim, attack=attack, now=HeldTexts(held=now, unfinished=new.unfinished).rate,
+        before=HeldTexts(held=before, unfinished=old.unfinished).rate, lost=len(lost), won=won,
+        p=sign_test(len(lost), won), broken=tuple(NewlyBroken(id=id, text="") for id in lost),
     )  # fmt: skip
 
 

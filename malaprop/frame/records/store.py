@@ -162,15 +162,19 @@ OUTCOMES = LineKind(file=FILE, what="outcomes", read=from_plain, write=to_json)
 
 
 class EncodedLine(NamedTuple):
-    """An outcome as its line in the file: the worker encodes it, and the driver of many workers only writes."""
+    """An outcome as its line in the file: the worker encodes it, and the driver of many workers only writes.
+
+    `broken` says whether it is a success that counts.
+    """
 
     id: str
     status: Status
+    broken: bool
     text: str
 
     @classmethod
     def of(cls, outcome: Outcome) -> EncodedLine:
-        return cls(outcome.id, outcome.status, to_json(outcome))
+        return cls(outcome.id, outcome.status, outcome.broken, to_json(outcome))
 
 
 class Writer:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from malaprop.core.example import TARGET_ALREADY
-from malaprop.frame.records import Outcome, Rate
-from malaprop.frame.records.paired_texts import hold_under_all
+from malaprop.frame.records import Rate
+from malaprop.frame.records.paired_texts import hold_under_all, holds
 from malaprop.frame.records.run import is_classification
-from malaprop.frame.report.run_entries import RunEntry, by_victim, strongest
+from malaprop.frame.report.run_entries import RunEntry, by_victim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +23,7 @@ class Level:
     command: str  # to type for it
 
 
+_AROUND = frozenset({"", "Union", "Filtered", "Agreeing", "Likely"})  # candidates that take those of others
 _PURIFIED = 'malaprop audit --victim "purify:spell(MODEL)" --data DATA'
 WORD_SWAPS = Level(
     name="word swaps",
@@ -52,20 +52,24 @@ LEVELS = (WORD_SWAPS, MISSPELLINGS, LOOK_ALIKES)
 
 
 def find_level(parts: Mapping[str, Any]) -> str:
-    """Return the name of the level of an attack, from its parts as run.toml holds them; empty for a mixture."""
-    found = {level.name for kind in _kinds(parts) for level in LEVELS if kind in level.kinds}
+    """Return the name of the level of an attack, from its parts as run.toml holds them; empty for any other attack."""
+    if parts.get("together"):
+        return ""  # one sequence of words for all texts
+    levels = {kind: level.name for level in LEVELS for kind in level.kinds}
+    found = {levels.get(kind, "") for kind in _kinds(parts)}
     return found.pop() if len(found) == 1 else ""
 
 
 def _kinds(parts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the classes of the candidates of an attack, its fallback and its stages; guards are left out."""
+    """Yield the classes of the candidates of an attack, its fallback and its stages, without those around others."""
     for one in (parts, parts.get("fallback") or {}, *parts.get("stages", ())):
         if one is not parts and one.get("stages"):
             yield from _kinds(one)
         waiting = [one.get("candidates") or {}]
         while waiting:
             inner = waiting.pop()
-            yield str(inner.get("kind", ""))
+            if (kind := str(inner.get("kind", ""))) not in _AROUND:
+                yield kind
             of = inner.get("of", ())
             waiting += [one for one in (of if isinstance(of, list) else [of]) if isinstance(one, Mapping)]
 
@@ -83,6 +87,10 @@ class RobustLevels:
     levels: Mapping[str, Rate]
     every: Rate
     recipes: Mapping[str, tuple[str, ...]]
+
+    def shown(self, level: str) -> bool:
+        """Return whether there is a rate for this level."""
+        return level in self.levels and self.levels[level].shown
 
     @property
     def sentence(self) -> str:
@@ -117,13 +125,9 @@ def measure_levels(found: Sequence[RunEntry]) -> list[RobustLevels]:
 
 
 def under_all(group: Sequence[RunEntry]) -> Rate:
-    """Return how many texts a victim gets right under every attack; if a run is unfinished, under the strongest."""
-    top = strongest(group)
-    if len(group) == 1 or any(entry.missing or entry.summary.stopped for entry in group):
-        return group[0].summary.robust if top is None else top.summary.robust
-    holds = hold_under_all([{one.id: _holds(one) for one in e.outcomes if one.status != "error"} for e in group])
-    return Rate(sum(holds.values()), len(holds))
-
-
-def _holds(one: Outcome) -> bool:
-    return one.reason == TARGET_ALREADY if one.status == "skipped" else not one.broken
+    """Return how many texts a victim gets right under every attack, of those on which every attack ended."""
+    if len(group) == 1:
+        return group[0].summary.robust
+    texts = max(len(entry.outcomes) + entry.missing for entry in group)
+    found = hold_under_all((((one.id, holds(one)) for one in entry.outcomes) for entry in group), texts).rate
+    return replace(found, too_few=found.too_few or any(entry.summary.robust.too_few for entry in group))

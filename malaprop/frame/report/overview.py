@@ -33,7 +33,8 @@ def verdict(found: Sequence[RunEntry]) -> Markup | None:
     counted = " Only changes that keep the meaning count." if judged else ""
     if len(victims) == 1:
         return join(_verdict_on_one(victims[0], under), counted)
-    first = next((level.name for level in LEVELS if attacks > 1 and all(level.name in v.levels for v in victims)), "")
+    shared = [level.name for level in LEVELS if all(one.shown(level.name) for one in victims)]
+    first = shared[0] if attacks > 1 and shared else ""
     rates = {one.victim: one.levels[first] if first else one.every for one in victims}
     shown = f"under {first}" if first else under
     least, most = (end(victims, key=lambda one: rates[one.victim].value) for end in (min, max))
@@ -53,13 +54,14 @@ def verdict(found: Sequence[RunEntry]) -> Markup | None:
 
 def _verdict_on_one(one: RobustLevels, under: str) -> Markup:
     clean = f"clean accuracy {_percent(one.clean)}"
-    if one.attacks == 1 or not one.levels:
+    if one.attacks == 1 or not any(map(one.shown, one.levels)):
         return join(
             tag("strong", one.victim), f" classifies {_percent(one.every)} of texts correctly {under}; {clean}."
         )
+    known = {name: rate for name, rate in one.levels.items() if rate.shown}
     *rest, last = [
         f"{_percent(rate)}{'' if place else ' of texts correctly'} under {name}"
-        for place, (name, rate) in enumerate(one.levels.items())
+        for place, (name, rate) in enumerate(known.items())
     ]
     levels = f"{', '.join(rest)} and {last}" if rest else last
     together = f"{_percent(one.every)} under all {one.attacks} attacks together"

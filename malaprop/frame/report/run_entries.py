@@ -32,7 +32,7 @@ class RunEntry:
 def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
     """Return the runs under distinct names, with the data if there are several, and the seed or budget if needed."""
     many_data = len({run.data for run, _ in runs}) > 1
-    victims = [f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs]
+    victims = _number([f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs], runs)
     attacks = _distinct(victims, [run for run, _ in runs])
     colors = {name: number for number, name in enumerate(dict.fromkeys(attacks))}
     return [
@@ -45,6 +45,23 @@ def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
             color=colors[attack],
         )
         for (run, found), victim, attack in zip(runs, victims, attacks, strict=True)
+    ]
+
+
+def _number(names: Sequence[str], runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[str]:
+    """Return the names of the victims; if models of one name ran the same attack, each further one gets a number."""
+    marks = [run.fingerprints.get("victim", "") for run, _ in runs]
+    models: dict[str, dict[str, int]] = {}
+    ran: dict[tuple[str, str, int, int | None], str] = {}
+    twice = set[str]()
+    for name, mark, (run, _) in zip(names, marks, runs, strict=True):
+        places = models.setdefault(name, {})
+        places.setdefault(mark, len(places) + 1)
+        if ran.setdefault((name, run.recipe, run.seed, run.budget), mark) != mark:
+            twice.add(name)
+    return [
+        f"{name} #{models[name][mark]}" if name in twice and models[name][mark] > 1 else name
+        for name, mark in zip(names, marks, strict=True)
     ]
 
 

@@ -133,6 +133,7 @@ def rate_cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
         few = f"{rate.hits}/{rate.total}; fewer than {LEAST} attacks ended"
         return tag("td", tag("span", DASH, class_="big"), tag("span", few, class_="small"), class_="empty")
     low, high = rate.interval
+    note = ", ".join(filter(None, (note, f"{rate.unfinished:,} not known" if rate.unfinished else "")))
     style = f"--broken:{100 * (1 - rate.value):.0f}" if shade else None
     return tag(
         "td",

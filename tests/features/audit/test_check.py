@@ -220,6 +220,13 @@ def test_the_kinds_of_attack_are_told_apart_and_have_bars(place):
         mp.check("gatemodels:weakened", "texts.csv", attack=attacks, min={"accuracy-under-word-swaps": 0.1}, **paper)
 
 
+def test_the_bar_of_every_attack_is_one_bar_where_there_is_one_attack(place):
+    bars = {"accuracy-under-every-attack": 0.0}
+    paper = {"validity": "paper", "device": "cpu", "n": 8}
+    found = mp.check("gatemodels:weakened", "texts.csv", attack=("homoglyph",), min=bars, **paper).record
+    assert [bar.row for bar in found.bars] == ["gatemodels-weakened, homoglyph"]
+
+
 def test_rows_of_several_attacks_are_paired_with_those_of_the_baseline():
     before, now = [marks([1, 1, 1, 0]), marks([1, 1, 0, 1], "b")], [marks([1, 0, 1, 1]), marks([1, 1, 1, 1], "b")]
     row, single = compare_groups(before, now, {"both": ("a", "b"), "none": (), "one": ("b",)})

@@ -13,6 +13,7 @@ from malaprop.core.example import TARGET_ALREADY
 from malaprop.core.settings import plain
 from malaprop.features.audit import check
 from malaprop.frame.records import Outcome, Rate, Run, Side
+from malaprop.frame.records.paired_texts import MarkedRun, compare, holds, mark
 from malaprop.frame.report.levels import LEVELS, find_level, measure_levels
 from malaprop.frame.report.overview import overview, verdict
 from malaprop.frame.report.run_entries import RunEntry, entries
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[3]
         ("word swaps", "pwws textfooler genetic bae bert-attack morpheus clare"),
         ("misspellings", "deepwordbug typos keyboard pruthi"),
         ("look-alikes", "homoglyph bad-characters"),
-        ("", "textbugger strongest paraphrase input-reduction"),
+        ("", "textbugger strongest paraphrase input-reduction sentence-then-words trigger"),
     ],
 )
 @pytest.mark.parametrize("validity", ["paper", "valid"])
@@ -101,13 +102,49 @@ def test_the_gate_and_the_pages_name_the_kinds_as_the_report_does() -> None:
         assert all(level.name in text for level in LEVELS), page
 
 
-def test_a_text_that_one_attack_breaks_counts_though_another_ended_in_an_error() -> None:
-    """As `malaprop check` counts it: the text does not hold, whatever the other attack would have found."""
+def test_all_attacks_together_count_the_texts_on_which_every_attack_ended() -> None:
+    """To count a text that one attack breaks though another failed would lower the figure with each error."""
     names = Run(recipe="pwws", victim="m", data="d", n=3, labels=("a", "b"))
     first = [outcome(1, "success"), outcome(2, "failed"), outcome(3, "failed")]
     second = [outcome(1, "error"), outcome(2, "failed"), outcome(3, "error")]
     (found,) = measure_levels(entries([(names, first), (replace(names, recipe="textfooler"), second)]))
-    assert (found.every.hits, found.every.total) == (1, 2), "whether the third holds is not known"
+    assert (found.every.hits, found.every.total, found.every.unfinished) == (1, 1, 2)
+    assert found.every.too_few, "most texts are not known"
+
+
+def test_errors_of_one_attack_do_not_lower_the_accuracy_under_all() -> None:
+    names = Run(recipe="pwws", victim="m", data="d", n=100, labels=("a", "b"), parts=plain(RECIPES["pwws"]()))
+    first = [outcome(i, "success" if i < 10 else "failed") for i in range(100)]
+    second = [outcome(i, "failed" if i >= 70 else "error") for i in range(100)]
+    (found,) = measure_levels(entries([(names, first), (replace(names, recipe="typos"), second)]))
+    assert (found.every.hits, found.every.total, found.every.unfinished) == (30, 30, 70)
+    low, high = found.every.interval
+    assert low <= 0.3 <= 0.9 <= high, "between 30 and 90 of 100 texts hold"
+
+
+def test_an_unfinished_run_has_no_rate_that_is_another_runs() -> None:
+    names = Run(recipe="pwws", victim="m", data="d", n=40, labels=("a", "b"), parts=plain(RECIPES["pwws"]()))
+    first = [outcome(i, "failed" if i % 2 else "success") for i in range(40)]
+    killed = replace(names, recipe="typos", parts=plain(RECIPES["typos"]()))
+    (found,) = measure_levels(entries([(names, first), (killed, [outcome(i, "failed") for i in range(30)])]))
+    assert (found.every.hits, found.every.total, found.every.unfinished) == (15, 30, 10)
+    stopped = replace(names, state="budget", stopped="--max-queries 10", clean=(40, 40))
+    both = entries([(stopped, first[:8]), (killed, [outcome(i, "failed") for i in range(40)])])
+    said = str(verdict(both))
+    assert "nan" not in said
+    assert not measure_levels(both)[0].every.shown
+
+
+def test_what_a_judge_refuses_holds_in_the_report_and_in_the_gate() -> None:
+    made = [outcome(0, "success"), replace(outcome(1, "success"), meaning=0.1), outcome(2, "failed")]
+    assert [holds(one) for one in made] == [False, True, True]
+    judged = MarkedRun(victim="m", attack="pwws", marks={one.id: mark(one) for one in made}, judged=True)
+    (clean, row) = compare([], [judged], max_drop=0.05, alpha=0.01)
+    assert (row.now.hits, row.now.total) == (2, 3)
+    old = replace(judged, judged=False)  # of a time without a judge: flips count on both sides
+    (clean, row) = compare([old], [judged], max_drop=0.05, alpha=0.01)
+    assert (row.before, row.now) == (Rate(1, 3), Rate(1, 3))
+    del clean
 
 
 def test_a_text_that_has_the_wanted_label_already_holds_under_all_attacks() -> None:
@@ -116,3 +153,15 @@ def test_a_text_that_has_the_wanted_label_already_holds_under_all_attacks() -> N
     spared = [replace(outcome(1, "skipped"), reason=TARGET_ALREADY), outcome(2, "failed"), outcome(3, "skipped")]
     (found,) = measure_levels(entries([(about, spared), (replace(about, recipe="textfooler"), spared)]))
     assert (found.every.hits, found.every.total) == (2, 3)
+
+
+def test_two_models_of_one_name_are_two_victims() -> None:
+    about = Run(recipe="typos", victim="predict", data="mr", n=2, parts=plain(RECIPES["typos"]()))
+    made = [
+        (replace(about, recipe=recipe, fingerprints={"victim": mark}), [outcome(0, "failed"), outcome(1, "success")])
+        for mark in ("a", "b")
+        for recipe in ("typos", "pwws")
+    ]
+    assert [one.victim for one in measure_levels(entries(made))] == ["predict", "predict #2"]
+    other_weights = [made[0], (replace(made[3][0], recipe="keyboard"), made[3][1])]
+    assert [one.victim for one in measure_levels(entries(other_weights))] == ["predict"]
