@@ -1,6 +1,7 @@
-"""Replace cells of a record of `bench --together` by cells that were measured later.
+"""Replace cells of a record of `bench --together` by cells that were measured later, or join records by language.
 
 python -m malaprop_bench.merge RECORD LATER...     each LATER a bench.json; RECORD is written anew
+python -m malaprop_bench.merge RECORD French=fr/bench.json Spanish=es/bench.json     victims lose a prefix such as `fr-`
 """
 
 from __future__ import annotations
@@ -38,6 +39,17 @@ def merge(record: Held, later: Mapping[str, Any]) -> Held:
     return {**record, "cells": cells}
 
 
+def join(records: Mapping[str, Mapping[str, Any]]) -> Held:
+    """Return one record with the cells of each language."""
+    first = next(iter(records.values()))
+    terms = {name: value for name, value in first["terms"].items() if name != "data"}
+    languages = {
+        name: [{**cell, "victim": cell["victim"].rpartition("-")[2]} for cell in one["cells"]]
+        for name, one in records.items()
+    }
+    return {**first, "terms": terms, "cells": [], "languages": languages}
+
+
 def _name(cell: Mapping[str, Any]) -> tuple[str, ...]:
     return cell["recipe"], cell["victim"], cell["precision"]
 
@@ -64,11 +76,15 @@ def main(given: Sequence[str]) -> int:
     if len(given) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    first, *later = map(Path, given)
+    first, later = Path(given[0]), [one.rpartition("=") for one in given[1:]]
     try:
-        record = json.loads(first.read_text(encoding="utf-8"))
-        for path in later:
-            record = merge(record, json.loads(path.read_text(encoding="utf-8")))
+        read = {(name, path): json.loads(Path(path).read_text(encoding="utf-8")) for name, _, path in later}
+        if all(name for name, _ in read):
+            record = join({name: one for (name, _), one in read.items()})
+        else:
+            record = json.loads(first.read_text(encoding="utf-8"))
+            for one in read.values():
+                record = merge(record, one)
     except (OSError, ValueError, KeyError, MalapropError) as error:
         print(f"cannot merge: {plain(error)}", file=sys.stderr)
         return 2

@@ -33,6 +33,7 @@ FOREIGN = (
     "queries, median, ours",
     "theirs",
     "times faster",
+    "times as many queries a second",
 )
 DIFFER = ("ours", "theirs", "where the two sides of the table differ, or what stands in on both")
 FIGURES = (
@@ -57,7 +58,7 @@ def foreign(record: Held) -> list[str]:
     """Return the table of the peers' recipes for other languages, each beside ours on the same texts."""
     rows = [
         [language, _link(entry), f"{tool} `{entry.theirs}`{_cilin(entry)}", cell["victim"], str(peer["rows"]),
-         *_both(peer, exact=False)[:5]]
+         *_both(peer, exact=False)[:5], number(faster(peer) * peer["ours"]["asked"] / peer["asked"])]
         for language, cells in record["languages"].items()
         for cell in cells
         for tool, peer in cell["peers"].items()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from malaprop_bench import recipetable
 
 from malaprop.assets.languages import LANGUAGES, open_language
 from malaprop.frame.records.summary import Rate
@@ -46,3 +47,20 @@ def test_every_language_is_on_the_page():
     names = {language.name for language in LANGUAGES.values()} - {"Nynorsk", "Norwegian"}
     assert {name for name in names if name not in table} == set()
     assert "Norwegian (Bokmål, Nynorsk)" in table
+
+
+def test_what_the_page_says_beside_other_toolkits():
+    held = json.loads((DOCS / "measured" / "languages-peers.json").read_text(encoding="utf-8"))["languages"]
+    cells = [(cell, *peer) for some in held.values() for cell in some for peer in cell["peers"].items()]
+    faster = {
+        name: [recipetable.faster(peer) for cell, _, peer in cells if cell["victim"] == name]
+        for name in ("CNN", "LSTM")
+    }
+    text = " ".join(PAGE.split("{ #beside-other-toolkits }")[1].split())
+    cnn, lstm = ([min(found), max(found)] for found in faster.values())
+    assert f"{cnn[0]:.1f} to {cnn[1]:.0f} times as fast on the CNN and {lstm[0]:.1f} to {lstm[1]:.0f} times on" in text
+    over = [f"{sum(one >= 10 for one in found)} of {len(found)}" for found in faster.values()]
+    assert f"reached in {over[0]} rows on the CNN and in {over[1]} on the LSTM" in text
+    more = sum(peer["ours"]["success"]["value"] > peer["success"]["value"] for _, _, peer in cells)
+    assert f"breaks more texts in {more} of {len(cells)} rows" in text
+    assert f"up to {max(peer['ours']['asked'] / peer['asked'] for _, _, peer in cells):.1f} times as many" in text
