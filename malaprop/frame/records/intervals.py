@@ -13,10 +13,11 @@ from malaprop.core.codec import Real
 from malaprop.frame.records.summary import Z95, Rate
 
 VERDICTS = {
-    "holds": "our figures agree with the claim, and the 95% intervals exclude the opposite",
-    "leans": "our figures agree with the claim, but the intervals do not exclude the opposite",
-    "inconclusive": "our figures do not agree with the claim, but the intervals do not exclude it",
-    "fails": "our figures contradict the claim, and the intervals exclude it",
+    "holds": "all our figures agree with the claim, and their 95% intervals exclude the opposite of the claim",
+    "leans": "all our figures agree with the claim, but an interval includes the opposite, or a figure has no interval",
+    "inconclusive": "at least one figure does not agree with the claim, but its interval includes the claim; or we "
+    "cannot decide a part of the claim",
+    "fails": "at least one figure contradicts the claim, and its interval excludes the claim",
     "by construction": "our code makes it true; it could not have come out otherwise",
     "figure": "we show our figure beside the paper's; the claim has no order to hold or to fail",
     "not done": "we have no record of it, for the reason given",

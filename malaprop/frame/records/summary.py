@@ -128,7 +128,7 @@ class Summary:
     `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
     are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
     named no label, before the attack (skipped) or by it (success). `rejected_clean` and `rejected_attacked` count texts
-    that a detector rejects: originals, which are errors, and texts that held because the detector found the best
+    that a detector rejects: originals, which count as wrong, and texts that held because the detector found the best
     attempt. `majority` is the share of the most common label, `chance` one divided by the number of labels. Queries are
     over attacked examples (success and failed), `to_break` over successes alone. `by` counts successes by the recipe
     that broke the text, where several were tried in turn.

@@ -13,7 +13,7 @@ import pytest
 
 from malaprop.features.defending.evaluation_record import DefencesRecord
 from malaprop.features.translation.record import TranslationRecord
-from malaprop.frame.records.intervals import above
+from malaprop.frame.records.intervals import above, gap_text
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.study.run_options import OutputOptions
 from malaprop.papers.claims.claim import SIZES
@@ -22,6 +22,7 @@ from malaprop.papers.claims.record import ClaimsRecord
 from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
 from malaprop.papers.hotflip.record import HotFlipRecord
 from malaprop.papers.natural.record import NaturalRecord
+from malaprop.papers.universal.ensembles_record import EnsemblesRecord
 
 ROOT = Path(__file__).parents[3]
 DOCS, KEPT = ROOT / "docs", ROOT / "docs" / "measured" / "claims"
@@ -163,8 +164,8 @@ def test_the_page_says_which_verdicts_differ_from_the_run_before():
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "The 26 rows of that call" in page
     assert f"worked side by side for {call['wall_seconds']:,} seconds" in page
-    told = page[page.index("the verdict of three rows changed") :]
-    assert len(others) == 3
+    told = page[page.index("the verdict of four rows changed") :]
+    assert len(others) == 4
     for name, said in others.items():
         assert f'{name} "{said}"' in told or f'{name} was "{said}"' in told
     changed = [name for name, said in before.items() if last[name] != said]
@@ -237,6 +238,30 @@ def test_what_the_page_says_of_errors_in_translation_is_in_its_records():
     told = " and ".join(f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" for rate in least)
     assert f"count as failures, {told} are left" in page
     assert above(*least) == "leans"
+    assert next(row.verdict for row in sizes()["full"].rows if row.id == "S4") == "leans"
+
+
+def test_the_page_of_translation_names_both_runs():
+    """The run whose counts the appendix has, and the one that claims S4 and S5 are read from."""
+    page = " ".join((DOCS / "translation.md").read_text(encoding="utf-8").split())
+    table = (DOCS / "appendix/attacks.md").read_text(encoding="utf-8")
+    apart = Rate(144, 189), Rate(125, 190)
+    assert all(str(rate) in table for rate in apart)
+    gap = gap_text(*apart).lstrip("+")
+    assert f"by {gap.replace('(', '(95% interval ')}" in page
+    assert f"a difference of {gap}" in (DOCS / "claims/attentive.md").read_text(encoding="utf-8")
+    rows = {row.id: row for row in sizes()["full"].rows}
+    forced, lost = (re.findall(r"\d+\.\d+%?", rows[name].brief)[:2] for name in ("S4", "S5"))
+    assert f"{' and '.join(forced)} for *Hund*, {' and '.join(lost)} for typos" in page
+    assert {rows["S4"].verdict, rows["S5"].verdict} == {"leans"}, "neither interval excludes the opposite"
+
+
+def test_the_page_of_transfer_has_the_range_of_the_chosen_ensembles():
+    record = EnsemblesRecord.read(KEPT / "full/transfer/mr-full")
+    assert record is not None
+    rates = [one.outside.value for one in record.chosen if one.how == "genetic" and one.outside]
+    page = " ".join((DOCS / "transfer.md").read_text(encoding="utf-8").split())
+    assert f"{100 * min(rates):.0f}% to {100 * max(rates):.0f}% from an ensemble that the genetic search chose" in page
 
 
 def find_errors(value: object, where: str = "") -> Iterator[tuple[str, int]]:

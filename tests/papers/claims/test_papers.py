@@ -152,6 +152,11 @@ def test_translation_compares_both_models(tmp_path):
     replace(held, runs=(lost,)).write(tmp_path / "translation/keyword/lstm")
     half = lost.success.hits / lost.success.total / 2
     assert f"; with errors as failures LSTM {100 * half:.1f}% (" in row(tmp_path, "S4").ours
+    lost = replace(lost, success=Rate(80, 100), errors=60)
+    replace(held, runs=(lost,)).write(tmp_path / "translation/keyword/lstm")
+    found = row(tmp_path, "S4")
+    assert found.verdict == "leans", "it holds without the errors, and not with them"
+    assert found.brief == "LSTM 80.0%, Transformer 40.0%; with errors as failures 50.0%, 40.0%"
     for name, lost in (("lstm", 2.0), ("transformer", 5.0)):
         for kind, times in (("typos", 1), ("typos-4", 3)):
             drop = translation.Bleu(times * lost, times * lost - 1, times * lost + 1)
@@ -322,6 +327,10 @@ def test_natural_sentences(tmp_path):
         replace(made, tried=tried).write(tmp_path / "sentences" / "compare" / name)
     assert "come back whole: as they are 0.0% (0/30, 0.0-11.4), nearer 96.7% (29/30" in row(tmp_path, "N5").why
     assert "With nearer starts b needs the larger change than a in" in row(tmp_path, "N5").why
+    both = "b 1.20, a 1.10 (the paper's ARAE); b 1.20, a 1.10, c 1.30 (our ARAE)"
+    assert row(tmp_path, "N5").brief == both, "other victims have their names"
+    replace(made, tried=tuple(rows)).write(tmp_path / "sentences" / "compare" / "plain")
+    assert row(tmp_path, "N5").brief == "b 1.20, a 1.10, c 1.30 (the paper's ARAE); 1.20, 1.10, 1.30 (our ARAE)"
     assert row(tmp_path, "N6").verdict == "not done"
 
 
@@ -406,6 +415,7 @@ def test_pairs_of_both_data_count_and_the_worse_decides(tmp_path):
     assert row(tmp_path, "F1").verdict == "fails"
     assert "On 100 made samples of mnli, beside a twin: fact -30.0 points" in row(tmp_path, "F1").why
     assert all(f"{data}, none: " in row(tmp_path, "F3").ours for data in ("mnli", "snli"))
+    assert row(tmp_path, "F3").brief == "MNLI: plain 0.100, FACT 0.050; SNLI: 0.100, 0.400"
     noises = (defended("none", 0, 10), defended("five:mnli:own=true:noise=2", 0, 30))
     replace(trial, data="mr", rows=noises).write(tmp_path / "varied/noise")
     assert "With a noise of 2 30.0% (30/100, 21.9-39.6) stay right under attack" in row(tmp_path, "F3").why

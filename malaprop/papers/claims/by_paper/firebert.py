@@ -92,6 +92,7 @@ def _format_pregenerated(record: DefencesRecord) -> str:
 
 
 _SPOKEN = {"none": "plain", "twin": "retuned", "fact": "FACT"}
+_DATA = {"mnli": "MNLI", "snli": "SNLI", "imdb-full": "IMDB"}
 
 
 def _shorten(record: DefencesRecord, *names: str) -> str:
@@ -134,11 +135,18 @@ def _read_active(root: Path) -> Reading:
         tried = [row for row in record.rows if _strip_settings(row.name) not in ("none", "twin")]
         verdicts += [above(row.active.accuracy, plain) for row in tried]
         why.append(_explain_active(record, tried))
-    plain, fact = (_find_row(records[0], name).active.accuracy for name in ("none", "fact"))
-    brief = f"plain {plain.value:.3f}, FACT {fact.value:.3f}"
+    brief = "; ".join(_shorten_active(record, first=record is records[0]) for record in records)
     reason = " ".join([*why, *_explain_noise(root)])
     published = any(test.published for test in tests)
     return Reading(ours="; ".join(figures), verdict=worst(verdicts), why=reason, brief=brief, published=published)
+
+
+def _shorten_active(record: DefencesRecord, *, first: bool) -> str:
+    """Return the accuracies under active attack without a defence and with FACT; the `first` data name the columns."""
+    name = _DATA.get(record.data.partition(":")[0])
+    plain, fact = (f"{_find_row(record, row).active.accuracy.value:.3f}" for row in ("none", "fact"))
+    figures = f"plain {plain}, FACT {fact}" if first else f"{plain}, {fact}"
+    return f"{name}: {figures}" if name else figures
 
 
 def _explain_active(record: DefencesRecord, tried: Sequence[DefenceRow]) -> str:

@@ -195,7 +195,7 @@ def _read_sentences(root: Path) -> Reading:
 
     It is read for the paper's ARAE (`plain`) and for ours, where they have a record.
     """
-    figures, shows, why, brief = [], [], [], ""
+    figures, shows, why, brief, named = [], [], [], list[str](), list[str]()
     for name in ("plain", "ours"):
         record = NaturalTextRecord.read(root / "sentences" / "compare" / name)
         rows = [] if record is None else [tried for tried in record.tried if tried.distance.mean is not None]
@@ -208,15 +208,21 @@ def _read_sentences(root: Path) -> Reading:
         larger, verdicts = _judge_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
         figures.append(f"{name} ARAE, {'; '.join((*found, *larger))}")
         shows += verdicts
-        means = (f"{t.victim.removeprefix('Pair-')} {t.distance.mean:.2f}" for t in rows)
-        brief = brief or f"{', '.join(means)} (the paper's ARAE)"
+        means, before = [f"{t.distance.mean:.2f}" for t in rows], named
+        named = [t.victim.removeprefix("Pair-") for t in rows]
+        if named != before:  # else the names stand before the first means
+            means = [f"{one} {mean}" for one, mean in zip(named, means, strict=True)]
+        brief.append(f"{', '.join(means)} ({_ARAES[name]})")
         started = ", ".join(f"{t.victim} {short(t.started)}" for t in rows)
         why.append(f"With the {name} ARAE what comes back changes the answer before any search: {started}.")
         why += _explain_accuracies(record, name)
     if not figures:
         need(NaturalTextRecord.read, root / "sentences" / "compare" / "plain")
     ours, reason = "; ".join(figures), " ".join((*why, _explain_starts(root))).strip()
-    return Reading(ours=ours, verdict=worst(shows), why=reason, brief=brief)
+    return Reading(ours=ours, verdict=worst(shows), why=reason, brief="; ".join(brief))
+
+
+_ARAES = {"plain": "the paper's ARAE", "ours": "our ARAE"}
 
 
 def _explain_accuracies(record: NaturalTextRecord, name: str) -> Iterator[str]:
