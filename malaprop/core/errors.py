@@ -22,7 +22,6 @@ EXTRAS = {
     "jinja2": "web",
     "python_multipart": "web",
     "uvicorn": "web",
-    "sacrebleu": "translation",
     "optuna": "tuning",
     "language_tool_python": "grammar",
     "mlflow": "track",

@@ -45,7 +45,7 @@ LEAD = (
     "The *gain* is the difference to the undefended model on the same texts. *Certified* is the share with a proof: "
     "no change of one word changes the answer, or with `safer` no number of changes to synonyms. The proof uses far "
     "more noisy copies of a text than the votes under attack. A detector (`detect`) or a model trained to `reject` "
-    "may reject a text: that is an error for an original, and correct for an adversarial text. *Time* and *passes* "
+    "may reject a text: that is wrong for an original, and right for an adversarial text. *Time* and *passes* "
     "are those of one answer; time is relative to the undefended model. Rates have 95% intervals."
 )
 ONE = (
