@@ -15,10 +15,10 @@ FEATURES = (
     ("attack recipes", "{recipes}", "24", "14"),
     ("victims without code", "transformers, scikit-learn, ONNX, address, LLM prompt", "transformers", "transformers"),
     ("other victims", "a function", "a wrapper class", "a wrapper class"),
-    ("texts under attack at a time", "hundreds, in shared batches", "one a process", "one a process"),
-    ("a success is asked again before it counts", "yes", "no", "yes; one that fails ends the run"),
-    ("a killed run goes on", "yes, loses nothing", "from checkpoints", "no"),
-    ("limits", "queries a text; queries, tokens, cost and time of a run", "queries a text", "queries a text"),
+    ("texts under attack at a time", "hundreds, in shared batches", "one per process", "one per process"),
+    ("asks the model again before it counts a success", "yes", "no", "yes; a failed check ends the run"),
+    ("continues a killed run", "yes, without losses", "from checkpoints", "no"),
+    ("limits", "queries per text; queries, tokens, cost and time per run", "queries per text", "queries per text"),
     ("result", "HTML report, records, figures with intervals", "log, CSV, JSON summary", "log"),
     ("training against attacks", "{methods} methods", "adversarial training", "no"),
     ("certified accuracy", "SAFER, RanMASK, RanDel", "no", "no"),
@@ -29,7 +29,12 @@ FEATURES = (
         "English; Chinese, French, Spanish in part",
         "English, Chinese",
     ),
-    ("sentence paraphrases", "translation, language models, syntax", "back-translation, in no recipe", "GAN, SCPN"),
+    (
+        "sentence paraphrases",
+        "translation, language models, syntax",
+        "has back-translation; no recipe uses it",
+        "GAN, SCPN",
+    ),
 )  # fmt: skip
 SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/performance.md has all cells
 

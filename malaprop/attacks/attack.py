@@ -385,7 +385,7 @@ def _search(trial: Trial, first: Floats) -> Steps[Held]:
     """Run the search; return its best text, before a fresh query confirms it."""
     attack, start = trial.attack, trial.start(first)
     try:
-        later: bool = getattr(attack.search, "fetches", False)  # of a `Fetching` search
+        later = isinstance(attack.search, Fetching) and attack.search.fetches
         space = yield from trial.space(later=later)
         end = start
         own = isinstance(attack.candidates, Own) or (later and len(space.slots) > 0)

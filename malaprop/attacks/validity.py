@@ -1,8 +1,8 @@
 """How strictly an attack must keep the meaning of a text: the three settings of `--validity`.
 
 - `paper`: the attack as published; the judge of meaning only rates its successes.
-- `valid`: constraints on words (the guards) filter the replacements, at most a fifth of the words are misspelt, and a
-  text is a success only if the judge of meaning accepts it.
+- `valid`: constraints on words (the guards) filter the replacements, an attack that misspells changes at most a fifth
+  of the words, and a text is a success only if the judge of meaning accepts it.
 - `strict`: as `valid`, and the judge must accept the pair in both directions with a probability of 0.85, the perplexity
   may at most double, and every new word must be known.
 
@@ -45,7 +45,9 @@ LEAST_WITH_SENSE, LEAST_WITHOUT_SENSE = 0.45, 0.55
 # and leave 136, of which 116 did. Of 88 on other texts they refuse 28, with 7 that did, and leave 60, with 48.
 CLEAR_SENSE, LIKELY = 0.7, 5e-4
 SURE = 0.85  # the least probability, in both directions, with which the judge accepts a text under `strict`
-READABLE = 0.2  # share of the words that may be misspelt: of half the words, readers lose the thread
+# The share of the words that an attack that misspells may change: of half the words, readers lose the thread. Where it
+# also swaps words, such as `textbugger`, those count too.
+READABLE = 0.2
 FLUENT = 2.0  # the largest perplexity under `strict`, as a multiple of the original's
 
 
@@ -91,7 +93,10 @@ def set_validity(attack: Attack, validity: str, *, judge: Judge | None = None, r
 
 
 def _guard(attack: Attack, *rules: Constraint) -> Attack:
-    """Return the attack, its fallback and its stages with their candidates filtered, and with further constraints."""
+    """Return the attack, its fallback and its stages with their candidates filtered, and with further constraints.
+
+    An attack whose candidates misspell may change READABLE of the words, by misspellings and synonyms together.
+    """
     spelt = (MaxShare(share=READABLE),) if _misspell(attack.candidates) else ()
     return replace(
         attack,

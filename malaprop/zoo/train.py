@@ -37,6 +37,7 @@ class WordRows(NamedTuple):
     vocab: Vocab
     more: list[str]
     parts: tuple[Rows, Rows, Rows]  # to train on, to choose by, to judge by
+    cased: bool
 
     @classmethod
     def of(cls, data: Splits, least: int = 1, cased: bool = False) -> WordRows:
@@ -44,7 +45,7 @@ class WordRows(NamedTuple):
         vocab = Vocab.build((value for e in data.train for value in e.fields.values()), least=least, cased=cased)
         opened = OpenVocab(vocab, cased=cased)
         parts = [_rows(part, opened) for part in (data.train, data.held_out, data.test)]
-        return cls(vocab, opened.words[len(vocab) :], (parts[0], parts[1], parts[2]))
+        return cls(vocab, opened.words[len(vocab) :], (parts[0], parts[1], parts[2]), cased)
 
     def closed(self, limit: int) -> list[Rows]:
         """Return the rows for a model that knows the vocabulary alone."""
@@ -68,7 +69,7 @@ class TrainingInput:
     """The choices of a user about a training beyond the model's name.
 
     `vectors` is a file of word vectors, `start` a transformers folder or hub name, `settings` entries of `Training` or
-    of the network's shape, which count where a model has them.
+    of the network's shape, which count where a model has them. A model of other casing than `words` reads its own.
     """
 
     vectors: Path | None = None
@@ -189,7 +190,8 @@ class TrainingJob(Protocol):
 def _job(spec: ZooSpec, data: Splits, seed: int, given: TrainingInput, least: int) -> TrainingJob:
     if not spec.fine_tuned:
         cased = bool((given.settings or {}).get("cased")) and "cased" in zoo.shape(spec, 1)
-        return _Words(spec, data, seed, given, given.words or WordRows.of(data, least, cased))
+        words = given.words if given.words and given.words.cased == cased else WordRows.of(data, least, cased)
+        return _Words(spec, data, seed, given, words)
     from malaprop.zoo.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start, limit=_limit(spec, given))

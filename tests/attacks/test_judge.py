@@ -151,7 +151,7 @@ def test_strict_constraints_are_in_every_stage():
     ("name", "bounded"),
     [("deepwordbug", True), ("typos", True), ("textbugger", True), ("homoglyph", False), ("pwws", False)],
 )
-def test_valid_attacks_misspell_a_fifth_of_the_words_at_most(name, bounded):
+def test_valid_attacks_that_misspell_change_a_fifth_of_the_words_at_most(name, bounded):
     bound, paper = MaxShare(share=0.2), RECIPES[name]()
     assert bound not in set_validity(paper, "paper").constraints
     assert (bound in set_validity(paper, "valid").constraints) is bounded

@@ -48,7 +48,7 @@ def test_what_the_page_says_of_successes_is_in_the_reader_s_labels():
     page = " ".join((DOCS / "judge.md").read_text(encoding="utf-8").split())
     labels = [blind.settle(one) for one in held["pairs"]]
     assert f"read {len(labels)} successes of `textfooler`" in page
-    assert f"looked at: {labels.count('unclear')} were unclear" in page
+    assert f"looked at the judge's chances: {labels.count('unclear')} were unclear" in page
     rows = {row[0]: row[1:] for row in blind.verdict_rows(held)}
     assert f"called {rows['kept'][0]} pairs kept" in page
     assert f"the {labels.count('kept')} pairs that the reader calls kept it is unsure in {rows['unsure'][1]}," in page
@@ -62,4 +62,4 @@ def test_what_the_page_on_validity_says_of_cost_is_in_the_record():
     docs = Path(__file__).parents[2] / "docs"
     cost = json.loads((docs / "measured/validity.json").read_text(encoding="utf-8"))["cost"]["cpu_seconds"]
     page = " ".join((docs / "validity.md").read_text(encoding="utf-8").split())
-    assert f"{cost['valid']:.0f} seconds of CPU, as published {cost['paper']:.0f}" in page
+    assert f"took {cost['valid']:.0f} s of CPU time under `valid`, and {cost['paper']:.0f} s as published" in page

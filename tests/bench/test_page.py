@@ -88,7 +88,8 @@ def test_the_best_defence_of_each_model_stands_beside_none(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "defences.json").write_text(json.dumps({**about, "premade": "", "rows": rows}))
     found = [line.split(" | ")[1].removesuffix(" |") for line in defended.table_lines(page.read(tmp_path))]
-    assert found == ["MiniLM, MR", "---", "70.0%", "0.0%", "`detect:near(swaps)`", "60.0%", "40.0%"]
+    gain = "+0.0 (+0.0 to +0.0)"
+    assert found == ["MiniLM, MR", "---", "70.0%", "0.0%", "`detect:near(swaps)`", "60.0%", "40.0%", gain]
 
 
 def test_what_the_first_page_says_of_defences_is_in_their_table():
@@ -96,9 +97,9 @@ def test_what_the_first_page_says_of_defences_is_in_their_table():
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     at = rows[0].index("MiniLM, AG News")
     guide = " ".join((DOCS / "defences.md").read_text(encoding="utf-8").split())
-    assert f"classifies {rows[-1][at]} of the texts correctly" in guide
+    assert f"classifies {rows[-2][at]} of the texts correctly" in guide
     assert f"and {rows[3][at]} without a defence" in guide
-    others = [float(cell.rstrip("%")) for name, cell in zip(rows[0][1:], rows[-1][1:], strict=True) if "AG" not in name]
+    others = [float(cell.rstrip("%")) for name, cell in zip(rows[0][1:], rows[-2][1:], strict=True) if "AG" not in name]
     assert f"neither MiniLM nor MPNet keeps more than {max(others)}%" in guide
 
 
@@ -116,9 +117,15 @@ def test_what_the_first_page_says_of_valid_attacks_is_in_the_records():
         for name in ("MiniLM", "MiniLM+misspelt")
     )
     readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
-    assert f"from {plain:.1%} to {hard:.1%} where a fifth of the words may change" in guide
-    assert f"is right on {plain:.1%} of 1,000 texts when valid attacks may change a fifth of the words" in readme
-    assert f"and on {hard:.1%} after it" in readme
+    told = {
+        name: str(rate).replace(f"{rate.hits}/{rate.total}, ", "")
+        for name in ("MiniLM", "MiniLM+misspelt", "MiniLM+attacked")
+        if (rate := next(one for one in profile.entries if one.victim == name).worst_at(0.2))
+    }
+    assert f"a fifth of the words, MiniLM classifies {told['MiniLM']} of 1,000 texts" in guide
+    assert f"(`augment`) {told['MiniLM+misspelt']}, with `reject` {told['MiniLM+attacked']}" in guide
+    assert f"a fifth of the words, MiniLM classifies {plain:.1%} of 1,000 texts" in readme
+    assert f"correctly before this training and {hard:.1%} after it" in readme
 
 
 def test_what_the_page_of_performance_says_in_short():
@@ -147,6 +154,11 @@ def test_what_the_page_of_peers_says():
     faster = [peer["processor_ratios"][0] for cell, peer in cells if cell["victim"] != "BERT"]
     assert sum(ratio >= 10 for ratio in faster) > 0.7 * len(faster)
     assert f"most recipes are 10 to {round(max(faster), -1):.0f} times as fast" in text
+    peers = [cell["peers"]["OpenAttack"] for cell in held["cells"] if "OpenAttack" in cell["peers"]]
+    faster = [peer["processor_ratios"][0] for peer in peers if peer["processor_ratios"]]
+    told = f"Beside OpenAttack it is {min(faster):.1f} to {max(faster):.0f} times"
+    assert f"{told}, and 10 times or more in half of the rows" in text
+    assert len(faster) / 2 <= sum(ratio >= 10 for ratio in faster)
 
 
 def test_lines_are_added(tmp_path):

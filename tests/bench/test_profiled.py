@@ -132,6 +132,7 @@ def test_what_the_pages_say_of_a_thousand_texts():
     assert f"| two seeds, the same texts | 1,000 | {profiled.tau(first, again):.2f} |" in appendix
     halves = profiled.halve(held.of("first"))
     assert f"| every second text with the others | 500 each | {profiled.tau(*halves):.2f} |" in appendix
+    assert f"on one half (500 texts) and on the other have a tau of {profiled.tau(*halves):.2f}" in page
     for name, words in (("MiniLM", "MiniLM by {} points"), ("LSTM", "an LSTM by {}"), ("CNN", "a CNN by {}")):
         gap = profiled.differ(held, f"{name}+misspelt", name)
         assert gap.low > 0
@@ -143,6 +144,30 @@ def test_what_the_pages_say_of_a_thousand_texts():
     assert profiled.draw(held) == (DOCS / "profile.svg").read_text(encoding="utf-8")
 
 
+def test_what_the_guide_says_of_training_against_typos():
+    held = profiled.read(DOCS / "measured/profile-large.json")
+    first = held.of("first")
+    page = " ".join((DOCS / "hardening.md").read_text(encoding="utf-8").split())
+    names = {"augment": "misspelt", "reject": "attacked", "swaps": "swaps"}
+
+    def told(victim: str) -> str:
+        entry = next(one for one in first.profile.entries if one.victim == victim)
+        found = entry.worst_at(0.2)
+        return str(found).replace(f"{found.hits}/{found.total}, ", "")
+
+    for model, other in (("MiniLM", "reject"), ("LSTM", "swaps"), ("CNN", "swaps")):
+        methods = ("augment", other)
+        said = ", ".join(f"with `{one}` {told(f'{model}+{names[one]}')}" for one in methods)
+        assert f"- {model} {told(model)}, {said}" in page
+    assert first.successes["deepwordbug"] / sum(first.successes.values()) == pytest.approx(0.9, abs=0.01)
+    assert "(nine of ten misspell)" in page
+    lost = {name: profiled.differ(held, plain, name, ("noise",)) for name, plain in held.twins.items()}
+    spelt = {name: loss for name, loss in lost.items() if "misspelt" in name}
+    assert all((loss.low > 0) == (name not in spelt) for name, loss in lost.items())
+    assert all(3 <= round(loss.value) <= 4 for name, loss in lost.items() if name not in spelt)
+    assert f"`augment` at most {max(loss.value for loss in spelt.values()):.1f}, within chance" in page
+
+
 def test_what_the_pages_say_of_profiles():
     held = profiled.read(DOCS / "measured/profile.json")
     first, other = (profiled.scores(run) for run in held.samples)
@@ -151,7 +176,7 @@ def test_what_the_pages_say_of_profiles():
         " ".join((DOCS / name).read_text(encoding="utf-8").split()) for name in ("profile.md", "appendix/attacks.md")
     ]
     assert len(first) == len(other) == 14
-    assert "Fourteen victims of MR" in pages[0]
+    assert "100 texts of MR, fourteen victims" in pages[0]
     for page in pages:
         assert f"{profiled.tau(first, again):.2f}" in page
         assert f"{profiled.tau(first, other):.2f}" in page

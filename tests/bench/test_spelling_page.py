@@ -36,6 +36,7 @@ def test_what_the_page_says_of_restored_spelling():
             )
         )
         found = (
-            f"`purify:spell` {min(known):.1f}% to {max(known):.1f}%, undefended {min(alone):.1f}% to {max(alone):.1f}%"
+            f"with `purify:spell` the LSTM classifies {min(known):.1f}% to {max(known):.1f}% correctly, "
+            f"depending on the attack; without it {min(alone):.1f}% to {max(alone):.1f}%"
         )
         assert found in guide

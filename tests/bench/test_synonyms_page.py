@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from malaprop.assets.synonyms import FLOOR, open_synonyms
+from malaprop.frame.records import Rate
 
 ROOT = Path(__file__).parents[2]
 RECORD = json.loads((ROOT / "docs/measured/synonyms.json").read_text(encoding="utf-8"))
@@ -45,9 +46,15 @@ def test_the_page_says_what_was_measured():
 def test_the_page_of_attacks_says_what_was_read():
     told = json.loads((ROOT / "docs/measured/valid-words.json").read_text(encoding="utf-8"))
     mr, news, page = told["mr"], told["ag_news"], (ROOT / "docs/attacks.md").read_text(encoding="utf-8")
-    assert f"{mr['broken']} of {mr['right']} of MR ({mr['broken_neighbours']} with" in page
-    assert f"{mr['broken_paper']} as published) and {news['broken']} of {news['right']} of AG News" in page
-    assert f"Of {mr['read'] + news['read']} words" in page
+    page = " ".join(page.split())
+    share = str(Rate(mr["broken"], mr["right"])).replace(f"({mr['broken']}/{mr['right']}, ", "").rstrip(")")
+    value, interval = share.split()
+    told = f"as published {mr['broken_paper']}, with counter-fitted neighbours behind the same guards"
+    assert (
+        f"{mr['broken']} of {mr['right']} of MR ({value}, {interval}; {told} {mr['broken_neighbours']}) and "
+        f"{news['broken']} of {news['right']} of AG News" in page
+    )
+    assert f"read {mr['read'] + news['read']} of the words" in page
     assert (
         f"{mr['kept']} of {mr['read']} kept the meaning in MR and {news['kept']} of {news['read']} in AG News" in page
     )

@@ -121,6 +121,21 @@ def test_whole_prompts_of_several_lengths_share_a_pass(folders: Any, name: str) 
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
+def test_a_short_prompt_among_long_ones_does_not_fill_the_memory_with_logits(folders: Any, monkeypatch: Any) -> None:
+    torch = pytest.importorskip("torch")
+    victim: Any = load(f"causal:{folders('llama')}", labels=LABELS)
+    rows = victim._rows([("quite funny",), *[("a film " + "a " * n,) for n in range(40, 52)]])
+    positions = []
+    victim.model.lm_head.register_forward_hook(lambda *call: positions.append(call[2].shape[:-1].numel()))
+    with torch.inference_mode():
+        alone = victim._reader.score_plain(rows, mixed=False)
+        for most in (200, 40, 1):
+            monkeypatch.setattr("malaprop.models.llm.causal._LOGITS", most * len(victim.tokenizer))
+            positions.clear()
+            torch.testing.assert_close(victim._reader.score_plain(rows, mixed=True), alone, atol=1e-5, rtol=0)
+            assert max(positions) <= max(most, victim._reader.longest)  # one row is asked, whatever it takes
+
+
 def test_a_stem_that_begins_another_is_not_read_apart() -> None:
     assert longest_stems([(1, 2, 3), (1, 4), (5,), (6, 7)]) == [(1, 2), (6,)]
     assert longest_stems([(1,), (2,)]) == [()]

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,24 @@ def test_a_long_sentence_is_cut_at_the_same_places_where_words_come_or_go():
         assert all(side.startswith(start) for side, start in zip(pair, expected, strict=True))
         assert max(len(side.split()) for side in pair) <= LONGEST + 1
     assert [len(a.split()) for a, _ in pair_sentences(" ".join(words), "other words " * 30)] == [40, 40, 40, 10]
+
+
+def test_long_texts_are_aligned_a_window_at_a_time(monkeypatch):
+    sizes = []
+
+    def align(junk, old, new, autojunk):
+        sizes.append(max(len(old), len(new)))
+        return SequenceMatcher(junk, old, new, autojunk)
+
+    monkeypatch.setattr("malaprop.models.encoders.differences.SequenceMatcher", align)
+    words = [f"w{n * n % 7}" for n in range(3000)]
+    changed = [*words[:1500], "new", *words[1500:]]
+    ((old, new),) = pair_sentences(" ".join(words), " ".join(changed))
+    assert old in new.replace(" new", "")
+    assert pair_sentences(". ".join(words), ". ".join(changed)) == [("", "new.")]
+    ((old, new),) = pair_sentences(" ".join(words), " ".join([*words, *["new"] * 2000]))
+    assert new == old + " new" * 2000
+    assert max(sizes) <= 1000
 
 
 def test_words_of_a_million_letters_are_compared_by_their_beginnings():

@@ -1,5 +1,8 @@
 """Several processes on one GPU: each keeps to its part. CUDA itself is stood in for."""
 
+from contextlib import nullcontext
+from functools import cache
+
 import pytest
 import torch
 
@@ -7,7 +10,7 @@ from malaprop.core.errors import SettingError
 from malaprop.frame.runs.victims import device_of
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.models.tokens import batches
-from malaprop.models.tokens.batches import bounds_for, copy_to_host, crowded, share_gpu, sleep_while_waiting
+from malaprop.models.tokens.batches import aside, bounds_for, copy_to_host, crowded, share_gpu, sleep_while_waiting
 
 GIB = 1 << 30
 CUDA = torch.device("cuda")
@@ -143,3 +146,16 @@ def test_scores_are_waited_for_asleep_where_the_gpu_is_shared(gpu, monkeypatch, 
     share_gpu(parts)
     copy_to_host(Scores())
     assert made == [{"blocking": parts > 1}]
+
+
+def test_whole_texts_are_read_on_one_stream_a_device(monkeypatch):
+    made, used = [], []
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device, priority: made.append((device, priority)) or device)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext(used.append(stream)))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(batches, "_high_stream", cache(batches._high_stream.__wrapped__))  # with nothing kept
+    for device in (CUDA, CUDA, torch.device("cuda:1"), torch.device("cuda:0"), torch.device("cpu")):
+        with aside(device):
+            pass
+    assert made == [(0, -1), (1, -1)]
+    assert used == [0, 0, 1, 0]

@@ -9,6 +9,7 @@ import torch
 
 from malaprop.core.errors import SettingError
 from malaprop.core.example import number_rows
+from malaprop.frame.runs.load_victim import load
 from malaprop.models.tokens.vocab import UNK
 from malaprop.training.splits import Splits
 from malaprop.zoo import checkpoint
@@ -72,6 +73,19 @@ def test_a_cased_model_reads_capitals_and_edits_them(data, tmp_path):
     assert found.flips[0, 1, 1, cased.sign["G"]].isfinite()
     assert edit_word("food", 0, 0, 0, "G", cased=True) == ("Good", "Good")
     assert edit_word("Good", 0, 3, 2, "", cased=True) == ("Goo", "Goo")
+
+
+def test_a_cased_model_is_trained_on_cased_rows_though_lower_cased_ones_are_shared(tmp_path):
+    parts = list(number_rows([({"text": f"the {('Good', 'good')[i % 2]} film"}, i % 2) for i in range(120)]))
+    data = Splits(
+        name="capitals", train=parts[:80], held_out=parts[80:100], test=parts[100:], labels=("a", "b"),
+        fingerprint="f", own=False,
+    )  # fmt: skip
+    settings = {"cased": True, "epochs": 6, "rate": 0.01, "filters": 8, "hidden": 8, "depth": 1, "dropout": 0.0}
+    given = TrainingInput(settings=settings, words=WordRows.of(data))
+    card = train(zoo.ZooSpec.of("CharCNN-LSTM"), data, tmp_path / "model", given=given, quiet=True)
+    answers = load(tmp_path / "model").predict([tuple(one.fields.values()) for one in data.test]).argmax(1)
+    assert card.figures["test_accuracy"] == (answers == [one.label for one in data.test]).mean() == 1
 
 
 @pytest.mark.parametrize("least", [0, "two"])

@@ -234,7 +234,7 @@ def _table(trial: DefencesRecord) -> Markup:
     evading = any(row.adaptive and not row.adaptive.draws for row in rows)
     note = (
         "The transferred attack asks a defence about the texts that broke the undefended victim. Under the worst: "
-        "right under every attack. The gain is that over no defence. Time is a multiple of the victim's own."
+        "correct under every attack. The gain is that over no defence. Time is a multiple of the victim's own."
     )
     if draws is not None:
         note += (

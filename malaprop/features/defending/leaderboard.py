@@ -27,8 +27,8 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 }
 MISSING = "not measured"
 TITLE = "Leaderboard of defences"
-HEAD = ("defence", "right without attack", "right under the worst attack", "gain", "certified", "time", "passes")
-# What was set as a goal before any test: right without attack, and under the worst of the valid attacks.
+HEAD = ("defence", "clean accuracy", "worst-case accuracy", "gain", "certified", "time", "passes")
+# What was set as a goal before any test: clean accuracy, and accuracy under the worst of the valid attacks.
 GOALS: Mapping[tuple[str, str], tuple[float, float]] = {
     ("MR", "MiniLM"): (0.82, 0.65),
     ("AG News", "MiniLM"): (0.91, 0.8),
@@ -40,7 +40,7 @@ MADE = (
     "docs/appendix/leaderboard.md`. The same tables are in `board.html`."
 )
 LEAD = (
-    "*Right under the worst attack* is the share of texts that the model classifies correctly under every attack: the "
+    "*Worst-case accuracy* is the share of texts that the model classifies correctly under every attack: the "
     "plain attack, an adaptive attack that knows the defence, and the attack transferred from the undefended model. "
     "The *gain* is the difference to the undefended model on the same texts. *Certified* is the share with a proof: "
     "no change of one word changes the answer, or with `safer` no number of changes to synonyms. The proof uses far "
@@ -203,7 +203,7 @@ def write_markdown(records: Sequence[DefencesRecord]) -> str:
     kept, published = _split(records)
     best = _find_best(kept)
     answer = [f"- {_describe_best(*place, *rows)}" for place, rows in best.items()]
-    short = _count_gains(best) if best else SHORT
+    short = _count_gains(kept) if best else SHORT
     lines = [f"# {TITLE}", "", f"**In short:** {short}", "", *answer, "", LEAD, "", ONE, "", MADE, ""]
     for title, about, some in ((VALID, KEPT, kept), (PAPER, RAW, published)):
         if some:
@@ -251,27 +251,30 @@ def _find_best(records: Sequence[DefencesRecord]) -> Best:
     return best
 
 
-def _count_gains(best: Best) -> str:
-    """Return how many of the best defences are above the undefended model beyond chance."""
-    gains = sum(top.kept.low > 0 for top, _ in best.values())
-    return (
-        f"Under attacks that keep the meaning, the best defence is more often right than the undefended model, "
-        f"beyond chance, for {gains} of {len(best)} models."
-    )
+def _count_gains(records: Sequence[DefencesRecord]) -> str:
+    """Return for how many models any defence helps beyond chance, of those that were tested with one."""
+    tested = [record for record in records if any(row.name != "none" for row in record.rows)]
+    helped = {place_of(record) for record in tested for row in record.rows if row.name != "none" and row.kept.low > 0}
+    many = len({place_of(record) for record in tested})
+    where = "against attacks that keep the meaning"
+    if not helped:
+        return f"For none of the {many} models does any defence help by more than chance {where}."
+    return f"For {len(helped)} of the {many} models a defence helps by more than chance {where}."
 
 
 def _describe_best(data: str, model: str, top: DefenceRow, none: DefenceRow) -> str:
     said = (
-        f"{data}, {model}: `{top.name}` is right on {top.worst} of the texts under the strongest valid attack and on "
-        f"{top.clean.value:.1%} without attack; the undefended model on {none.worst.value:.1%} and "
+        f"{data}, {model}: with `{top.name}` it classifies {top.worst} of the texts correctly under the strongest "
+        f"valid attack, and {top.clean.value:.1%} without attack; undefended {none.worst.value:.1%} and "
         f"{none.clean.value:.1%}."
     )
     if (data, model) not in GOALS:
         return said
     clean, worst = GOALS[data, model]
     reached, alone = (row.clean.value >= clean and row.worst.value >= worst for row in (top, none))
-    end = "not reached" if not reached else "reached, without a defence too" if alone else "reached"
-    return f"{said} The goal was {worst:.0%} at {clean:.0%}: {end}."
+    end = "not reached" if not reached else "reached, also without a defence" if alone else "reached"
+    goal = f"at least {worst:.0%} correct under attack and {clean:.0%} without attack"
+    return f"{said} Our goal, set before the tests, was {goal}: {end}."
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -75,19 +75,15 @@ def write_parquet(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -
         raise RecordError("--parquet needs pyarrow; install malaprop[parquet]") from None
     _check_new(folder)
     rows = ((run, outcome) for run, found in runs for outcome in found)
+    groups = iter(lambda: list(islice(rows, GROUP)), [])
     schema = _schema(pyarrow, runs)
     half = partial_path(folder)
     try:
         half.mkdir(parents=True)
-        number = 0
-        while group := list(islice(rows, GROUP)):
-            left = SHARD
+        for number, first in enumerate(groups):
             with parquet.ParquetWriter(half / f"outcomes-{number:05}.parquet", schema) as file:
-                while group:
+                for group in chain([first], islice(groups, SHARD // GROUP - 1)):
                     file.write_batch(pyarrow.RecordBatch.from_pylist([_row(*one) for one in group], schema))
-                    left -= len(group)
-                    group = list(islice(rows, min(GROUP, left)))
-            number += 1
         if folder.exists():
             folder.rmdir()
         half.replace(folder)
@@ -100,7 +96,8 @@ def write_parquet(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -
 
 def _schema(pa: Any, runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> Any:
     """Return the columns of the table: those of a run, of an outcome, and one for each field of the texts."""
-    names = dict.fromkeys(name for _, found in runs for one in islice(found, 1) for name in one.original.fields)
+    sides = (side for _, found in runs for one in found for side in (one.original, one.adversarial) if side is not None)
+    names = dict.fromkeys(name for side in sides for name in side.fields)
     name, text, real, many = pa.dictionary(pa.int32(), pa.string()), pa.string(), pa.float64(), pa.int64()
     edit = pa.struct([("field", text), ("slot", many), ("op", text), ("from", text), ("to", text)])
     columns = [("victim", name), ("attack", name), ("data", name), ("id", text), ("status", name), ("label", many)]

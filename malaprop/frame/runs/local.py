@@ -150,6 +150,7 @@ def collect_rarely() -> Iterator[None]:
     """Go through all objects more rarely within the block, to find those that only each other hold.
 
     Attacks make many small objects, and each full collection would go through every object of the loaded libraries too.
+    Thresholds that the caller sets meanwhile stay as they are.
     """
     young, middle, old = gc.get_threshold()
     if not young or old >= _RARELY:  # collection is off, or another run has done this already
@@ -159,7 +160,8 @@ def collect_rarely() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.set_threshold(young, middle, old)
+        if gc.get_threshold() == (young, middle, _RARELY):
+            gc.set_threshold(young, middle, old)
 
 
 def free_memory() -> None:

@@ -242,11 +242,18 @@ def trained_on(victims: Collection[Any]) -> Iterator[TrainingMark]:
         for card in _CARDS:
             try:
                 said = json.loads((Path(folder).expanduser() / card).read_text(encoding="utf-8"))
-                figures = said.get("figures", {})
-                rows = int(figures.get("train_rows", 0)) - int(figures.get("added_rows", 0))
-                yield TrainingMark(folder, str(said["data_fingerprint"]), rows)
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                mark = TrainingMark(folder, str(said["data_fingerprint"]), _training_rows(said.get("figures")))
+            except (OSError, ValueError, KeyError, TypeError):
                 continue  # no model of ours, or a damaged card: whoever loads it says what is wrong with it
+            yield mark
+
+
+def _training_rows(figures: Any) -> int:
+    """Return the rows that the figures of a card say; 0 if they cannot be read."""
+    try:
+        return int(figures.get("train_rows", 0)) - int(figures.get("added_rows", 0))
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return 0
 
 
 def _inside(victim: str) -> Iterator[str]:

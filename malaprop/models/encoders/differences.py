@@ -29,6 +29,7 @@ _NUMBERS = {word: str(n) for n, word in enumerate(_COUNTED)} | {word: str(n) for
 _SUFFIX = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
 _REMEMBERED = 1 << 14
 _LETTERS = 200  # of a word that are compared; the time grows with their square
+_WINDOW = 1000  # words or sentences that are aligned at a time, for the same reason
 
 
 class Word(NamedTuple):
@@ -294,7 +295,7 @@ def pair_sentences(original: str, changed: str) -> list[tuple[str, str]]:
         return [(original, changed)]
     old, new = split_sentences(original), split_sentences(changed)
     out: list[tuple[str, str]] = []
-    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in _align(old, new):
         if kind != "equal":
             last = max(0, min(j - i, m - k) - 1)  # of different numbers the last one has all that is left
             out += zip(old[i : i + last], new[k : k + last], strict=True)
@@ -303,12 +304,30 @@ def pair_sentences(original: str, changed: str) -> list[tuple[str, str]]:
     return [(a, b) for a, b in cut if a != b] or [(original, original)]
 
 
+def _align(old: list[str], new: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yield the equal and the differing stretches of two lists, as `SequenceMatcher.get_opcodes` does.
+
+    Of lists over _WINDOW a window is aligned at a time, each from the end of the last equal stretch on.
+    """
+    i = k = 0
+    while True:
+        last = max(len(old) - i, len(new) - k) <= _WINDOW
+        blocks = SequenceMatcher(None, old[i : i + _WINDOW], new[k : k + _WINDOW], autojunk=False).get_opcodes()
+        if not last and len(blocks) > 1 and blocks[-1][0] != "equal":
+            blocks.pop()  # what stands there may be in the next window of the other list
+        yield from ((kind, i + a, i + b, k + c, k + d) for kind, a, b, c, d in blocks)
+        if last:
+            return
+        _, _, a, _, b = blocks[-1]
+        i, k = i + a, k + b
+
+
 def _cut(old: list[str], new: list[str]) -> list[tuple[str, str]]:
     """Cut a pair after every LONGEST words of the original, the changed one where the same words stand."""
     places = [*range(LONGEST, max(len(old), 1), LONGEST)]
     there = places
     if len(old) != len(new):
-        blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        blocks = list(_align(old, new))
         there = [next(min(k + at - i, m) for _, i, j, k, m in blocks if i <= at < j) for at in places]
     here = zip([0, *places], [*places, len(old)], strict=True)
     others = zip([0, *there], [*there, len(new)], strict=True)

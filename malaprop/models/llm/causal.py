@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -38,6 +38,7 @@ from malaprop.models.victims.strings import shorten_text
 SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes
 _RECENT = 3  # cached prefixes of an example that are compared for a common beginning
 _MIXED = Bounds(rows=256, tokens=1 << 14, waste=0.15, small=1 << 11)  # of whole rows that are read on a GPU
+_LOGITS = 1 << 28  # of one such pass, at most: 1 GiB in float32
 _TRIED = ("a fine film", "it was 2 hours of nothing , really", "a fine book about a fine film")
 
 
@@ -304,21 +305,36 @@ class PromptReader:
         if mixed is None:
             mixed = device.type == "cuda" and not stretches_positions(self.model)
         found = torch.empty(len(whole), len(words), device=device)
-        for part in batches(lengths, _MIXED if mixed else Bounds(rows=16), even=not mixed):
+        places = max(1, _LOGITS // len(self.tokenizer))
+        for part in _passes(lengths, ends, _MIXED if mixed else Bounds(rows=16), even=not mixed, places=places):
             most = int(lengths[part].max())
             ids = np.zeros((len(part), most), np.int64)
             for at, i in enumerate(part.tolist()):
                 ids[at, : lengths[i]] = whole[i]
             first = int(ends[part].min()) - 1  # the first place behind which a label's token stands
             seen = torch.from_numpy(ids).to(device)
-            likely = _last_logits(self.model, seen, most - first).float().log_softmax(-1)
+            logits = _last_logits(self.model, seen, most - first)
             index, place = ship(device, part, ends[part] - 1 - first)
-            row = torch.arange(len(part), device=device)
-            places = [(place + at).clamp(max=likely.shape[1] - 1) for at in range(self.longest)]
-            sums = [sum(likely[row, places[at], token] for at, token in enumerate(word)) for word in words]
+            row, step = torch.arange(len(part), device=device), torch.arange(self.longest, device=device)
+            likely = logits[row[:, None], (place[:, None] + step).clamp(max=most - first - 1)].float().log_softmax(-1)
+            sums = [sum(likely[:, at, token] for at, token in enumerate(word)) for word in words]
             found[index] = torch.stack(sums, 1)  # type: ignore[arg-type]
         own = [next(at for at, stem in enumerate(stems) if stem[: len(word) - 1] == word[:-1]) for word in words]
         return found.view(len(rows), len(stems), len(words))[:, own, range(len(words))]
+
+
+def _passes(lengths: Ints, ends: Ints, bounds: Bounds, *, even: bool, places: int) -> Iterator[Ints]:
+    """Yield the rows of each pass: a batch, cut so that at most `places` lie behind the end of its shortest prompt.
+
+    A row that has more is a pass of its own.
+    """
+    for part in batches(lengths, bounds, even=even):
+        left = part
+        while len(left):
+            behind = lengths[left] - np.minimum.accumulate(ends[left]) + 1
+            taken = max(1, int(np.searchsorted(behind * np.arange(1, len(left) + 1), places, "right")))
+            yield left[:taken]
+            left = left[taken:]
 
 
 def longest_stems(words: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

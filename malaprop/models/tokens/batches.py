@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -128,8 +129,14 @@ def aside(device: torch.device) -> Iterator[None]:
     if device.type != "cuda":
         yield
         return
-    with torch.cuda.stream(torch.cuda.Stream(device, priority=-1)):  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(_high_stream(torch.cuda.current_device() if device.index is None else device.index)):
         yield
+
+
+@cache
+def _high_stream(device: int) -> torch.cuda.Stream:
+    """Return a device's stream for urgent work: always the same, for each has memory of its own that it keeps."""
+    return torch.cuda.Stream(device, priority=-1)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

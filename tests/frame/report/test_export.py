@@ -47,7 +47,7 @@ def test_a_section_for_a_models_card_is_one_table_whatever_names_hold():
 
 def test_outcomes_are_a_table_of_several_files(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(export, "SHARD", 5)
+    monkeypatch.setattr(export, "SHARD", 6)
     monkeypatch.setattr(export, "GROUP", 2)
     edit = Edit("text", 1, "replace", "good", "go\ud800d")
     first = [replace(outcome(str(at), "success" if at % 2 else "skipped"), edits=(edit,)) for at in range(8)]
@@ -56,7 +56,7 @@ def test_outcomes_are_a_table_of_several_files(tmp_path, monkeypatch):
     folder = write_parquet([(RUN, first), (replace(RUN, recipe="pwws"), [other])], tmp_path / "table")
     files = sorted(folder.iterdir())
     assert [one.name for one in files] == ["outcomes-00000.parquet", "outcomes-00001.parquet"]
-    assert [parquet.read_metadata(one).num_rows for one in files] == [5, 4]
+    assert [parquet.read_metadata(one).num_rows for one in files] == [6, 3]
     assert parquet.read_metadata(files[0]).num_row_groups == 3
     rows = parquet.read_table(folder).to_pylist()
     assert [row["id"] for row in rows] == [*"01234567", "x"]
@@ -66,6 +66,17 @@ def test_outcomes_are_a_table_of_several_files(tmp_path, monkeypatch):
     assert (rows[8]["original_scores"], rows[8]["measures"]) == ([1.0, float("inf")], [("similarity", 0.5)])
     with pytest.raises(RecordError, match="holds something already"):
         write_parquet([(RUN, first)], folder)
+
+
+def test_the_columns_are_those_of_all_outcomes(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    asked, answered = {"question": "who?"}, {"question": "who?", "answered": "she"}
+    changed = Side({**answered, "hint": "x"}, 0)
+    error = Outcome(id="1", status="error", label=1, original=Side(asked))
+    success = Outcome(id="2", status="success", label=1, original=Side(answered, 1), adversarial=changed)
+    rows = parquet.read_table(write_parquet([(RUN, [error, success])], tmp_path / "table")).to_pylist()
+    assert [row["original_answered"] for row in rows] == [None, "she"]
+    assert [row["adversarial_hint"] for row in rows] == [None, "x"]
 
 
 def test_fields_may_be_called_like_a_column_and_hold_half_characters(tmp_path):

@@ -146,6 +146,18 @@ def test_a_run_collects_old_garbage_rarely_until_it_ends():
     assert gc.get_threshold() == before
 
 
+def test_garbage_collection_that_is_set_anew_during_a_run_stays_so():
+    before = gc.get_threshold()
+    running = run(listed(), toy.victim(), toy.some_examples(3))
+    next(running)
+    try:
+        gc.set_threshold(50_000, 20, 30)
+        running.close()
+        assert gc.get_threshold() == (50_000, 20, 30)
+    finally:
+        gc.set_threshold(*before)
+
+
 def test_runs_side_by_side_leave_garbage_collection_as_it_was():
     before = gc.get_threshold()
     one, other = (run(listed(), toy.victim(), toy.some_examples(3)) for _ in range(2))

@@ -131,6 +131,16 @@ def test_damaged_cards_are_left_to_whoever_loads_the_model(tmp_path):
         assert list(trained_on([str(folder)])) == []
 
 
+@pytest.mark.parametrize(
+    "figures", [{"train_rows": None}, {"train_rows": "many"}, {"train_rows": float("inf")}, None, []]
+)
+def test_a_card_whose_figures_cannot_be_read_still_says_what_data_it_was_trained_on(figures, file, tmp_path):
+    own = model(tmp_path / "own", mark := load(file).fingerprint)
+    (tmp_path / "own" / "model.json").write_text(json.dumps({"data_fingerprint": mark, "figures": figures}))
+    assert list(trained_on([own])) == [(own, mark, 0)]
+    assert Selection(data=str(file), n=0).examples([own]).part == "test"
+
+
 def test_a_dataset_without_validation_gives_the_rows_that_training_holds_out(tmp_path, monkeypatch):
     (tmp_path / "ag_news").mkdir()
     for name, many in (("train_part", 200), ("test", 40)):
