@@ -14,7 +14,7 @@ from malaprop.frame.report.run_entries import RunEntry, by_victim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """A kind of change; `kinds` are the classes of candidates that make it, `todo` says what helps against it."""
+    """A kind of change; `kinds` are the classes of candidates that make it, `todo` says what to try against it."""
 
     name: str
     kinds: frozenset[str]
@@ -32,7 +32,7 @@ WORD_SWAPS = Level(
         | {"MaskedWords", "MergedWords", "RuleWords"}
     ),
     about="other words that say the same",
-    todo="train on such texts",
+    todo="train on such texts and compare, for our own models gained nothing beyond chance",
     command="malaprop harden auto --model MODEL --data DATA",
 )
 MISSPELLINGS = Level(

@@ -156,15 +156,15 @@ def _table_levels(levels: Sequence[RobustLevels]) -> Markup:
 
 
 def _advise(levels: Sequence[RobustLevels]) -> Markup:
-    """Return for each level that was attacked what its attacks change, and what helps against them."""
+    """Return for each level that was attacked what its attacks change, and what to try against them."""
     used = {
         level: dict.fromkeys(name for one in levels for name in one.recipes.get(level.name, ())) for level in LEVELS
     }
     return bullets(
-        "What each kind of attack changes, and what helps",
+        "What each kind of attack changes, and what to try",
         (
             join(tag("strong", level.name[:1].upper() + level.name[1:]), f" by {', '.join(names)} ({level.about}): "
-                 f"{level.todo}, as ", tag("code", level.command), " does.")
+                 f"{level.todo}: ", tag("code", level.command))
             for level, names in used.items() if names
         ),
     )  # fmt: skip
