@@ -366,7 +366,10 @@ def test_what_differs_is_of_the_run_that_is_read(tmp_path):
     record = hotflip.HotFlipRecord.read(tmp_path / "hotflip")
     for name in ("defences", "defences-mnli"):
         trial.write(tmp_path / name)
-    runs = (("F2", "defences", trial, "own answer votes"), ("H1", "hotflip", record, "batches of 128"))
+    runs = (
+        ("F2", "defences", trial, "answer to the unchanged text votes as well"),
+        ("H1", "hotflip", record, "batches of 128"),
+    )
     for id, name, ours, said in runs:
         assert said in " ".join(row(tmp_path, id).differs)
         ours.write(tmp_path / name / "published")
@@ -401,6 +404,26 @@ def test_defences_by_their_names_without_settings(tmp_path):
     assert "fact -55.0 points" in row(tmp_path, "F3").why
     (tmp_path / "defences-mnli" / "defences.json").unlink()
     assert row(tmp_path, "F1").verdict == "not done"
+
+
+def test_neighbourhoods_of_all_data_count_and_the_worst_decides(tmp_path):
+    def around(*right: int):
+        return tuple(
+            defences.NeighboursKept(model=model, original=Rate(90, 100), adversarial=Rate(hits, 100), texts=10)
+            for model, hits in zip(("none", "fact"), right, strict=True)
+        )
+
+    trial = defences.DefencesRecord(
+        victim="v", data="imdb-full:test", attack="textfooler", texts=100, labels=("a", "b"), premade="",
+        rows=(defended("none", 0, 10),), around=around(40, 80),
+    )  # fmt: skip
+    trial.write(tmp_path / "defences")
+    assert row(tmp_path, "F5").verdict == "holds"
+    for hits, verdict in ((45, "leans"), (40, "inconclusive"), (20, "fails")):
+        replace(trial, data="mnli:test", around=around(40, hits)).write(tmp_path / "defences-mnli/published")
+        assert row(tmp_path, "F5").verdict == verdict
+    assert row(tmp_path, "F5").brief == "right: MNLI 0.40 before FACT, 0.20 after; IMDB 0.40, 0.80"
+    assert "On mnli:test, over 10 texts" in row(tmp_path, "F5").why
 
 
 def test_pairs_of_both_data_count_and_the_worse_decides(tmp_path):
@@ -507,8 +530,11 @@ def test_the_share_of_flips_is_chosen_by_accuracy_on_the_part_held_out(tmp_path,
     replace(record, hardened=models).write(tmp_path / "hotflip/tuned")
     assert "; on the model of H4, of up to six epochs, beam 95.0%" in row(tmp_path, "H2").ours
     found = row(tmp_path, "H4")
-    assert f"Chosen: {chosen}. In lower case" in found.ours
-    assert ("flips of 40% 10.0%" if chosen == "40%" else "flips of 20% 20.0%") in found.brief
+    both = chosen == "40%"
+    beside = " With the paper's 20%, broken beside miyato -60.0 points" if both else ""
+    assert f"Chosen: {chosen}.{beside or ' In lower case'}" in found.ours
+    named = "flips of 40% (chosen) 10.0%, of 20% (paper) 20.0%" if both else "flips of 20% (chosen) 20.0%"
+    assert f"{named}, none 95.0%" in found.brief
 
 
 def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):

@@ -162,7 +162,10 @@ def _read_nearest(root: Path) -> Reading:
         f"{a.measure.capitalize()} of {a.model}: {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read
     ]
     why = f"What stands in for readers, of GS-GR and GS-EC on texts that both broke. {'. '.join(both)}. "
-    brief = f"perplexity lower in {', '.join(str(a.lower.hits) + ' of ' + str(a.lower.total) for a in read[-1:])}"
+    lower = [
+        f"{_KINDS.get(a.model, a.model)} {a.lower.hits} of {a.lower.total}" for a in read if a.measure == "perplexity"
+    ]
+    brief = f"perplexity lower: {', '.join(lower)}"
     return Reading(ours=ours, verdict=verdict, why=why + explain_choice(root), brief=brief if read else "")
 
 
@@ -226,6 +229,7 @@ def _read_typos(root: Path) -> Reading:
         f"BLEU lost by the LSTM {falls[0]}, by the Transformer {falls[1]}: a difference of {gap.value:+.2f} "
         f"({gap.low:+.2f} to {gap.high:+.2f}). {explain_typos(root)}"
     )
+    figures.append(f"the LSTM loses more by {gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f})")
     brief = f"LSTM loses {falls[0].value:.2f}, Transformer {falls[1].value:.2f}"
     verdict = worst((*verdicts, above(*falls)))
     return Reading(ours=f"BLEU, {', '.join(figures)}", verdict=verdict, why=why, brief=brief)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import permutations
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,6 +15,7 @@ from malaprop.frame.records.trained import TrainedRecord
 from malaprop.papers.claims.by_paper import commands
 from malaprop.papers.claims.claim import ClaimStep, study_command
 from malaprop.papers.universal.record import Traits, TransferRecord
+from malaprop.papers.universal.summary import architecture
 
 _SHOWN = {"character": "Character", "both": "ELMo", "piece": "BERT"}
 
@@ -68,6 +70,19 @@ def _vary_own() -> ClaimStep:
 
 
 # --- the readings of their records
+
+
+def average_without_twins(record: TransferRecord) -> dict[str, float]:
+    """Return for each class of architectures the mean transfer rate between two different models of the class.
+
+    A class table, as the paper's, counts a model and its twin as a pair, too.
+    """
+    rates: dict[str, list[float]] = {}
+    kinds = [(at, architecture(model.traits)) for at, model in enumerate(record.models) if model.traits is not None]
+    for (s, one), (t, two) in permutations(kinds, 2):
+        if one == two and (rate := record.rate(s, t)) is not None:
+            rates.setdefault(one, []).append(rate.value)
+    return {name: fmean(some) for name, some in rates.items()}
 
 
 def explain_known(root: Path) -> str:
