@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from malaprop_bench import growth
+from malaprop_bench import growth, scaled
 from malaprop_bench.page import filled
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -50,3 +50,14 @@ def test_the_page_shows_the_records_of_growth_and_scale():
     assert page.count("../measured/growth.json") == 3
     assert page.count("../measured/scale.json") == 2
     assert filled(page, DOCS / "appendix")[0] == page
+
+
+def test_what_the_page_says_of_a_million_texts():
+    held = json.loads((DOCS / "measured" / "scale.json").read_text())
+    assert all(one["equal"] == one["compared"] and one["code"] == 0 and one["kills"] for one in held["ray"])
+    assert all(one["last"]["most_megabytes"] <= 1500 for one in held["ray"])
+    executor = max(one["driver_us"] for one in held["simulated"])
+    assert executor <= 50 < min(map(scaled.cost, held["ray"]))
+    assert min(one["efficiency"] for one in held["simulated"] if one["workers"] == 64) >= 0.9
+    assert len({one["outcomes"] for one in held["simulated"] if one["texts"] == 1_000_000}) == 1, "kills change nothing"
+    assert f"reaches ({executor:.0f} us, below)" in (DOCS / "appendix" / "performance.md").read_text(encoding="utf-8")

@@ -53,3 +53,6 @@ def test_the_page_shows_the_record():
     assert [len(row) for row in served.rows(records)] == [len(served.HEAD)] * len(served.CELLS)
     assert "<!-- table: ../measured/served.jsonl served -->" in page
     assert filled(page, DOCS / "appendix")[0] == page
+    small, middle, *large = map(served.share, records)
+    assert min(small, middle) >= 0.9 > max(large)
+    assert f"`pwws` uses {large[0]:.0%}, `genetic` {large[1]:.0%}" in page
