@@ -39,6 +39,37 @@ def source_rows(record: Mapping[str, Any]) -> list[list[str]]:
     ]  # fmt: skip
 
 
+HEADS = (*SOURCES[:3], "AUC, packaged head", "new head", "new less packaged", "with other seeds", "same verdict")
+_NEW_NAMES = {
+    "word swaps": "swaps made as for training",
+    "review sentences": "sentences of reviews, against swaps, typos and casing",
+    "all": "all of these, with negations",
+}
+
+
+def head_rows(record: Mapping[str, Any]) -> list[list[str]]:
+    """Return a row for each kind of pairs: how well the packaged head and a new one tell kept from changed."""
+    rows = []
+    for name, one in _kinds(record["runs"][0]).items():
+        others = [_kinds(run)[name]["difference"]["auc"] for run in record["runs"][1:]]
+        pairs = one.get("put_together", one["kept"] + one["changed"])
+        rows.append([
+            _NEW_NAMES.get(name, _NAMES.get(name, name)), f"{one['kept']:,}", f"{one['changed']:,}",
+            _auc(one["shipped"]), _auc(one["new"]), _auc(one["difference"], "+"),
+            ", ".join(f"{value:+.3f}" for value in others), f"{one['alike'] / pairs:.1%}",
+        ])  # fmt: skip
+    return rows
+
+
+def _kinds(run: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {**run["sources"], "textfooler, read blind": run["textfooler"]}
+
+
+def _auc(found: Mapping[str, Any], sign: str = "") -> str:
+    low, high = found["interval"]
+    return f"{found['auc']:{sign}.3f} ({low:.3f} to {high:.3f})"
+
+
 BANDS = ("chance", "pairs", "of them kept")
 
 

@@ -52,7 +52,6 @@ _SENTENCES = {
 }
 _TEXTS = 1500  # of each of these files that pairs are made of
 _SHORTEST = 5  # words of a sentence
-_FIRST = 0.5  # how early a shared sense stands: at least one word's first, the other's third
 _AUXILIARIES = frozenset(
     ["is", "are", "was", "were", "can", "could", "will", "would", "should", "must", "does", "did", "has", "had"]
 )
@@ -73,7 +72,7 @@ class Pair(NamedTuple):
 def draw(data: Path, seed: int = 0, wanted: Mapping[tuple[str, bool], tuple[int, int]] = WANTED) -> list[Pair]:
     """Return the pairs of both parts, at most as many of each source as are wanted, in an order that the seed sets."""
     found: dict[tuple[str, bool, bool], list[Pair]] = defaultdict(list)
-    for pair in sorted({one: None for one in _read_all(data, seed)}, key=lambda one: place(seed, *map(str, one))):
+    for pair in sorted(dict.fromkeys(_read_all(data, seed)), key=lambda one: place(seed, *map(str, one))):
         held = place(seed, "part", pair.group) < _HELD if pair.held is None else pair.held
         found[pair.source, pair.kept, held].append(pair._replace(held=held))
     return [
@@ -265,15 +264,16 @@ class Replacements:
         self.sisters = find(self._find_sisters)
 
     def _find_synonyms(self, word: str) -> list[str]:
-        """Return WordNet's synonyms in an early sense that the packaged table offers too."""
+        """Return WordNet's synonyms that the packaged table offers too, in the word's form."""
         part, wordnet = str(find_part(word)), open_wordnet()
         names = [name for name in wordnet.synonyms(word, part) if name.isalpha() and name.islower()]
         found = sorted({form for name in names for form in inflect_each(wordnet, name, word, part)})
         return [
             new
             for new in found
-            if (how := relate(word, new)).first >= _FIRST and not how.same_base and not how.opposed
             if open_synonyms().score(word, new) >= FLOOR
+            and not (how := relate(word, new)).same_base
+            and not how.opposed
         ]
 
     def _find_opposites(self, word: str) -> list[str]:

@@ -137,6 +137,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "judge-read": _bench(lambda held: table.lines(blind.JUDGED, blind.judge_rows(held))),
     "judge-verdicts": _bench(lambda held: table.lines(blind.PASSED, blind.verdict_rows(held))),
     "judge": _bench(lambda held: table.lines(judged.SOURCES, judged.source_rows(held))),
+    "judge-heads": _bench(lambda held: table.lines(judged.HEADS, judged.head_rows(held))),
     "judge-bands": _bench(lambda held: table.lines(judged.BANDS, judged.band_rows(held))),
     "valid-search": _bench(lambda held: table.lines(validity.SEARCHED, validity.search_rows(held))),
     "validity": _bench(lambda held: table.lines(validity.HEAD, validity.rows(held))),
