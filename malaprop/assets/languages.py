@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -285,8 +286,8 @@ def guess_language(text: str) -> Guess:
     """Guess the language of a text by its script and its function words. It is meant for whole sentences."""
     words = [word.casefold() for word in _WORD.findall(text)]
     letters = "".join(words)[:_LOOKED_AT]
-    if len(_BEYOND_LATIN.findall(letters)) * 2 > len(letters):
-        code = next((code for code, pattern in _SCRIPTS if pattern.search(letters)), "")
+    if _is_beyond_latin(letters):
+        code = _guess_by_script(letters)
         return Guess(code, bool(code))
     if letters.isascii() and sum(word in _WORDS[ENGLISH] for word in words) * 4 > len(words):
         return Guess()  # the usual case, which no other language can win
@@ -298,35 +299,99 @@ def guess_language(text: str) -> Guess:
     return Guess(best, counts[best] >= max(_SURE, 3 * english))
 
 
+def recognize_language(text: str) -> str:
+    """Return the code of the language that a text seems to be in; empty where nothing tells."""
+    return guess_language(text).code or (ENGLISH if _is_english(text) else "")
+
+
+def can_recognize(code: str) -> bool:
+    """Whether texts in the language are told from others by their function words or by a script of its own."""
+    return code in _WORDS or any(code == one for one, _ in _SCRIPTS)
+
+
 def find_languages(texts: Iterable[str]) -> dict[str, int]:
     """Count the texts of each language, the most frequent one first; one that only a text or two hint at is left out.
 
-    Texts that say nothing count as the most frequent one, if that has many texts, and English few; else as English.
+    Texts that say nothing count as the most frequent one of their script, if that has many texts, and English few; else
+    as English, which then comes before the others of its script, so that `choose_language` decides likewise.
     """
-    found: dict[str, int] = {}
-    sure: set[str] = set()
+    found: Counter[str] = Counter()
+    sure: set[str] = {ENGLISH}
+    doubtful: list[tuple[str, str]] = []  # the code and the text
     for text in texts:
         guess = guess_language(text)
         code = guess.code or (ENGLISH if _is_english(text) else "")
-        found[code] = found.get(code, 0) + 1
-        sure.update({code} if guess.sure else ())
-    total, silent = sum(found.values()), found.pop("", 0)
-    least = max(2, total // 20)
-    kept = {code: many for code, many in found.items() if code == ENGLISH or code in sure or many >= least}
-    most = max(kept, key=lambda code: kept[code], default=ENGLISH)
-    rest = total - sum(kept.values())
-    spoken = most != ENGLISH and 2 * kept[most] > silent and kept[most] > 4 * found.get(ENGLISH, 0)
-    into = most if spoken else ENGLISH
-    kept[into] = kept.get(into, 0) + rest
-    return dict(sorted(((code, many) for code, many in kept.items() if many), key=lambda item: -item[1]))
+        found[code] += 1
+        if guess.sure:
+            sure.add(code)
+        elif code != ENGLISH:
+            doubtful.append((code, text))
+    least = max(2, found.total() // 20)
+    kept = {code: many for code, many in found.items() if code and (code in sure or many >= least)}
+    silent = sum(not code and _find_script(text) == _LATIN for code, text in doubtful)
+    most = max((many for code, many in kept.items() if _script_of(code) == _LATIN), default=0)
+    spoken = 2 * most > silent and most > 4 * found[ENGLISH]
+    weights = {**kept, ENGLISH: found[ENGLISH] if spoken else most}
+    order = sorted(weights, key=lambda code: (-weights[code], code != ENGLISH))
+    counts = {code: kept.get(code, 0) for code in order}
+    for code, text in doubtful:
+        if code not in kept:
+            counts[_choose_by_letters(text, order)] += 1
+    return {code: many for code, many in counts.items() if many}
 
 
 def choose_language(text: str, codes: tuple[str, ...]) -> Language:
-    """Return the language of a text among some: the one that it seems to be in, or else the first."""
-    found = codes[0]
-    if len(codes) > 1:
-        found = guess_language(text).code or (ENGLISH if _is_english(text) else found)
-    return open_language(found if found in codes else codes[0])
+    """Return the language of a text among some: the one that it seems to be in, or else one that fits its letters."""
+    if len(codes) == 1:
+        return open_language(codes[0])
+    found = recognize_language(text)
+    return open_language(found if found in codes else _choose_by_letters(text, codes))
+
+
+def is_in_script(text: str, codes: Iterable[str]) -> bool:
+    """Whether one of these languages is written in the script of most letters; true of a text without letters."""
+    script = _find_script(text)
+    return not script or any(_script_of(code) == script for code in codes)
+
+
+def _choose_by_letters(text: str, codes: Sequence[str]) -> str:
+    """Return the first language of the text's script; one with a key for a letter that English lacks comes first."""
+    script = _find_script(text)
+    fitting = [code for code in codes if _script_of(code) == script]
+    if not fitting:
+        return ENGLISH if script and ENGLISH in codes else codes[0]
+    marks = {sign for sign in text.lower() if sign.isalpha() and not sign.isascii()}
+    if script != _LATIN or not marks:
+        return fitting[0]
+    return next((code for code in fitting if marks & {*open_language(code).letters()}), fitting[0])
+
+
+_LATIN, _OTHER = "latin", "other"
+_SHARED = {"ja": "zh", "fa": "ar", "ur": "ar", "uk": "ru", "bg": "ru"}  # languages written in the letters of another
+
+
+def _script_of(code: str) -> str:
+    """Return the script of a language: Latin, or the code of the first language that has it."""
+    code = _SHARED.get(code, code)
+    return code if any(code == one for one, _ in _SCRIPTS) else _LATIN
+
+
+def _find_script(text: str) -> str:
+    """Return the script of most letters of a text, as `_script_of` names it; empty without letters."""
+    letters = "".join(_WORD.findall(text)).casefold()[:_LOOKED_AT]
+    if _is_beyond_latin(letters):
+        found = _guess_by_script(letters)
+        return _script_of(found) if found else _OTHER
+    return _LATIN if letters else ""
+
+
+def _guess_by_script(letters: str) -> str:
+    """Return the language that the script of these letters says; empty for a script that is not listed."""
+    return next((code for code, pattern in _SCRIPTS if pattern.search(letters)), "")
+
+
+def _is_beyond_latin(letters: str) -> bool:
+    return len(_BEYOND_LATIN.findall(letters)) * 2 > len(letters)
 
 
 def _is_english(text: str) -> bool:

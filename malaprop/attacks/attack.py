@@ -258,12 +258,12 @@ class Attack:
         try:
             return (yield from self._run(trial))
         except ServiceFailed as failure:
-            return Ending("error", origin, None, None, None, trial.asked, str(failure))
+            return Ending("error", origin, trial.clean, None, None, trial.asked, str(failure))
         except AssetError as missing:
             language = self.find_language(example)
             if language.code == self.languages[0]:
                 raise  # no text of the main language can be attacked
-            return Ending("error", origin, None, None, None, trial.asked, f"in {language.name}: {missing}")
+            return Ending("error", origin, trial.clean, None, None, trial.asked, f"in {language.name}: {missing}")
 
     def _run(self, trial: Trial) -> Steps[Ending]:
         first = yield from trial.first()

@@ -89,6 +89,7 @@ class Trial:
         self.corrected: dict[bytes, Floats] = {}  # answers of `predict`, which replace the batched ones
         self.checks = 0  # queries with `predict`
         self.times = 1  # searches started
+        self.clean: Floats | None = None  # the answer for the original, once there is one
         self.asked = 0
         self.tried = 0  # edits that were scored; probes do not count
         self.before = 1  # queries asked before the search began: the original, or all that an earlier search asked
@@ -124,6 +125,7 @@ class Trial:
         self.asked += 1
         row, checks = yield from ask_first(self.origin, self.rounding)
         self.checks += checks
+        self.clean = row
         return row
 
     def rewound(self) -> Trial:

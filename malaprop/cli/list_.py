@@ -158,6 +158,8 @@ def _print(kind: str, rows: list[dict[str, Any]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from malaprop.frame.report.tables import keep_words
+
     console = Console()
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -165,8 +167,10 @@ def _print(kind: str, rows: list[dict[str, Any]]) -> None:
         columns = [column for column in columns if column not in _SPARED]
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column == "name" or _is_figure(column, rows))
-    for row in rows:
-        table.add_row(*(escape(str(row.get(c, ""))) for c in columns))
+    cells = [[str(row.get(column, "")) for column in columns] for row in rows]
+    for line in cells:
+        table.add_row(*map(escape, line))
+    keep_words(table, [columns, *cells], console.width)
     console.print(table)
 
 

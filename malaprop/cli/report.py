@@ -68,6 +68,8 @@ def report(  # noqa: PLR0913 - users set them by name
     from malaprop.frame.report.terminal import print_summary
 
     runs, records, faults = gather(folders)
+    _check_beside(runs, export, parquet, card)
+    ranking = None if leaderboard is None else _rank(records)
     for fault in faults:
         o.say(f"malaprop: left out: {fault}")
     compared = None if against is None else compare_runs(gather([against]).runs, runs)
@@ -83,7 +85,8 @@ def report(  # noqa: PLR0913 - users set them by name
     if compared is not None:
         counts |= {"against": str(against), "compared": compared.to_rows(), "alone": list(compared.alone)}
     _write_beside(runs, export, parquet, card, quiet)
-    _write_leaderboard(records, leaderboard, quiet)
+    if leaderboard is not None and ranking is not None:
+        o.say(f"leaderboard: {write_whole(leaderboard, ranking)}", quiet)
     o.suggest(f"open {path} in a browser", quiet, json)
     o.finish({"command": "report", "report": str(path), **counts}, json)
 
@@ -96,16 +99,26 @@ def _print_records(records: Sequence[Any]) -> None:
             print(f"\n{section.title}\n\n{section.terminal(record)}")
 
 
-def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -> None:
-    """Write the page that ranks defences, by data and model, if `page` is given."""
-    if page is None:
-        return
+def _rank(records: Sequence[Any]) -> str:
+    """Return the page that ranks defences, by data and model; raise without defence tests."""
     from malaprop.frame.rooms import added, load
 
     ranked = [load(place)(records) for place in added("rankings").values()]
     if not any(ranked):
         raise RecordError("--leaderboard needs defence tests, these folders hold none; run malaprop study defences")
-    o.say(f"leaderboard: {write_whole(page, ''.join(ranked))}", quiet)
+    return "".join(ranked)
+
+
+def _check_beside(runs: Runs, export: Path | None, parquet: Path | None, card: Path | None) -> None:
+    """Raise if what is wanted beside the report cannot be made: without runs, or in a folder that holds something."""
+    from malaprop.frame.report.export import check_new
+
+    if not runs and (export, parquet, card) != (None, None, None):
+        raise RecordError(
+            "--export, --parquet and --card need runs, these folders hold none; give a folder that audit wrote"
+        )
+    for folder in filter(None, (export, parquet)):
+        check_new(folder)
 
 
 def _write_beside(runs: Runs, export: Path | None, parquet: Path | None, card: Path | None, quiet: bool) -> None:
@@ -114,10 +127,6 @@ def _write_beside(runs: Runs, export: Path | None, parquet: Path | None, card: P
         return
     from malaprop.frame.report.export import model_card, write_export, write_parquet
 
-    if not runs:
-        raise RecordError(
-            "--export, --parquet and --card need runs, these folders hold none; give a folder that audit wrote"
-        )
     if parquet is not None:
         o.say(f"table of outcomes: {write_parquet(runs, parquet)}", quiet)
     if export is not None:

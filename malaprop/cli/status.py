@@ -72,15 +72,33 @@ def status(
             where = ", ".join(map(str, folders))
             print(f"no studies, runs or records in {where}; give a folder that a command wrote with --out")
         elif held.left:
-            print(f"{held.left:,} examples are left; give the same command again, with the same --out")
+            print(f"{held.left:,} examples are left; give the same command again, with {_need(held)}the same --out")
     if held.studies:
-        again = f"malaprop run {held.studies[0][0] / 'study.toml'}"
-        o.suggest(again if held.left else f"malaprop report {' '.join(map(str, folders))}", quiet, json)
+        o.suggest(_resume(held) or f"malaprop report {' '.join(map(str, folders))}", quiet, json)
     o.finish({"command": "status", **_summary(held)}, json)
 
 
 def _count_left(run: Any) -> str:
     return f"{run.left:,} ({run.state})" if run.state and run.left else f"{run.left:,}"
+
+
+def _need(held: Any) -> str:
+    """Return what else the commands need to go on: a higher limit, where one ended a run."""
+    limits = dict.fromkeys(run.stopped.split()[0] for run in held.runs if run.left and run.stopped)
+    return f"a higher {' and '.join(limits)} and " if limits else ""
+
+
+def _resume(held: Any) -> str:
+    """Return the command that resumes the first study with examples left; empty if there is none."""
+    for run in held.runs:
+        above = [folder for folder, _ in held.studies if run.folder.is_relative_to(folder)] if run.left else []
+        if above:
+            again = f"malaprop run {max(above, key=lambda folder: len(folder.parts)) / 'study.toml'}"
+            if not run.stopped:
+                return again
+            limit, _, most = run.stopped.partition(" ")
+            return f"{again} {limit.strip('-').replace('-', '_')}=NUMBER, with more than {most}"
+    return ""
 
 
 def _place(folder: Path, folders: list[Path]) -> str:

@@ -127,7 +127,6 @@ def _named(cells: list[str], names: list[str], note: str) -> Labels:
 UNUSED = -1  # the number of a label that no example has
 _BETWEEN = re.compile(r"[+|;,]")
 _SHOWN = 8  # names in a message
-_REMEDY = "name the victim's labels in its order with --labels a,b"
 
 
 class Scores(Protocol):
@@ -163,7 +162,7 @@ def agree(data: Some, victim: Scores) -> Some:
     if count is not None and len(turned.labels) not in (count, count - spare):
         raise DataError(
             f"{data.name} has {_counted(data.labels)}, {victim.name} scores {count}"
-            f"{f' ({_listed(names)})' if names else ''}; {_REMEDY}"
+            f"{f' ({_listed(names)})' if names else ''}; {_describe_remedy(count)}"
         )
     return turned
 
@@ -227,7 +226,7 @@ def _places(data: str, labels: Sequence[str], names: Sequence[str], present: Col
     if missing := [labels[i] for i in wanted if found[i] == UNUSED]:
         raise DataError(
             f"{data} has the label{'s' * (len(missing) > 1)} {_listed(missing)}, the model knows {_listed(names)}; "
-            f"rename them, or {_REMEDY}"
+            f"rename them, or {_describe_remedy(len(names))}"
         )
     return found
 
@@ -237,7 +236,8 @@ def check_labels(data: Examples, other: Scores) -> None:
     if are_numbers(data.labels) or names_of(other):
         agree(data, other)
     elif other.labels is not None and other.labels != len(data.labels):
-        raise DataError(f"{data.name} has {_counted(data.labels)}, {other.name} scores {other.labels}; {_REMEDY}")
+        remedy = _describe_remedy(other.labels)
+        raise DataError(f"{data.name} has {_counted(data.labels)}, {other.name} scores {other.labels}; {remedy}")
 
 
 def number_of(names: Sequence[str], name: str | None, number: int) -> int:
@@ -257,6 +257,12 @@ def are_numbers(labels: Sequence[str]) -> bool:
 
 def _counted(labels: Sequence[str]) -> str:
     return f"{len(labels)} label{'s' * (len(labels) != 1)} ({_listed(labels)})"
+
+
+def _describe_remedy(count: int = 2) -> str:
+    """Return how the labels of a victim that scores so many are named."""
+    names = ",".join("abc"[:count]) + ",..." * (count > 3)
+    return f"name the victim's labels in its order with --labels {names}"
 
 
 def _listed(names: Sequence[str]) -> str:

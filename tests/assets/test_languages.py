@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+from collections import Counter
 from io import BytesIO
 
 import pytest
@@ -17,6 +18,7 @@ from malaprop.assets.languages import (
     choose_language,
     find_languages,
     guess_language,
+    is_in_script,
     open_language,
     parse_languages,
 )
@@ -66,8 +68,46 @@ def test_a_file_has_the_languages_of_its_texts():
     assert find_languages([german] * 8 + [silent] * 2) == {"de": 10}
     assert find_languages([silent] * 9 + [german] * 2) == {"en": 9, "de": 2}
     assert choose_language(silent, ("de", "en")).code == "de"
+    assert choose_language(silent, ("en", "de")).code == "en"
     assert choose_language(english, ("de", "en")).code == "en"
     assert choose_language(english, ("de",)).code == "de"
+
+
+THAI, CHINESE = "ภาพยนตร์เรื่องนี้ดีมาก", "这部电影很好看"
+
+
+def test_a_text_that_says_nothing_is_in_a_language_of_its_script():
+    silent, accented = "les acteurs excellents", "une fin décevante"
+    assert find_languages([THAI] * 9 + [silent]) == {"th": 9, "en": 1}
+    mixed = [THAI] * 9 + ["Le film est une histoire triste"] * 4 + [silent, accented, "10/10 !!!", "ພາສາລາວ"]
+    assert find_languages(mixed) == {"th": 10, "fr": 6, "en": 1}
+    for codes in (("th", "fr", "zh"), ("zh", "th", "fr")):
+        chosen = [choose_language(text, codes).code for text in (silent, accented, THAI, CHINESE, "10/10")]
+        assert chosen == ["fr", "fr", "th", "zh", codes[0]]
+    assert choose_language("這是", ("de", "ja")).code == "ja"
+    assert choose_language(THAI, ("de", "fr")).code == "de"
+
+
+def test_where_english_and_another_language_are_frequent_texts_that_say_nothing_are_english():
+    german, english, silent, accented = "Der Film ist nicht gut", "the film is not good", "toller Film", "schöner Film"
+    for texts in ([german] * 6 + [english] * 5, [german] * 50 + [english] * 2):
+        found = find_languages([*texts, silent, accented])
+        codes = tuple(found)
+        assert found == Counter(choose_language(text, codes).code for text in [*texts, silent, accented])
+    assert codes == ("de", "en")
+    assert choose_language(silent, codes).code == "de"
+    assert choose_language(silent, ("en", "de")).code == "en"
+    assert choose_language(accented, ("en", "de")).code == "de"
+    assert choose_language("the clichés", ("en", "es")).code == "en"  # no key of Spanish
+
+
+def test_whether_a_text_is_in_the_script_of_a_language():
+    assert is_in_script("toller Film", ("th", "en"))
+    assert is_in_script("schöner Film", ("de",))
+    assert is_in_script("10/10", ("zh",))
+    assert is_in_script("الفيلم جيد", ("fa",))
+    assert not is_in_script("ພາສາລາວ", ("de", "th"))
+    assert not is_in_script(THAI, ("de", "en"))
 
 
 def test_languages_are_named_by_their_codes():

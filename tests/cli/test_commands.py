@@ -41,6 +41,9 @@ def short_only(texts):
         raise ValueError("too long")
     return predict(texts)
 
+def nothing(texts):
+    return None
+
 class Moody:
     def __init__(self):
         self.calls = 0
@@ -275,6 +278,18 @@ def test_a_run_of_errors_does_not_end_as_a_rate(place, type_in):
     assert "5 of 6 examples ended in an error (5 of them: toymodel:short_only raised ValueError: too long" in said
     assert "accuracy" not in out
     assert len(records(place / "run")) == 6, "what was finished is kept"
+
+
+def test_a_run_in_which_every_attacked_text_ends_in_an_error_does_not_end_as_a_rate(place, type_in):
+    wrong = "\n".join(f'"{text}",{"neg" if label == "pos" else "pos"}' for text, label in ROWS[:4])
+    (place / "half.csv").write_text(f"text,label\n{wrong}\na great story,pos\nbad acting,neg\n")
+    translators = ("--set", "there=toymodel:nothing", "--set", "back=toymodel:nothing")
+    words = ("attack", "back-translation", "--victim", "toymodel:predict", "--data", "half.csv", *translators)
+    code, out, said = type_in(*words, "--out", "run", "--json")
+    assert sorted(one["status"] for one in records(place / "run")) == ["error"] * 2 + ["skipped"] * 4
+    assert code == 2
+    assert "2 of 6 examples ended in an error (2 of them: toymodel:nothing" in said
+    assert "accuracy" not in out + said
 
 
 def test_an_attack_shows_its_own_run_and_none_below(place, type_in):

@@ -20,8 +20,9 @@ from malaprop.core.victim import Victim
 from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.frame.runs.victims import assume_labels
 from malaprop.models.victims import endpoint
+from malaprop.models.victims.answers import sort_key
 from malaprop.models.victims.endpoint import _ends_early, in_line, split_address
-from malaprop.models.victims.http import HttpVictim, _place
+from malaprop.models.victims.http import HttpVictim
 
 TEXTS = [("a good film",), ("bad",), ("great, great plot",), ("poor",), ("the end",)]
 
@@ -491,9 +492,10 @@ def test_settings_are_checked(settings):
 
 def test_labels_have_one_order():
     names = ["LABEL_10", "LABEL_2", "LABEL_0"]
-    assert sorted(names, key=_place) == ["LABEL_0", "LABEL_2", "LABEL_10"]
-    assert sorted(["neutral", "Entailment", "contradiction"], key=_place) == ["contradiction", "Entailment", "neutral"]
-    assert sorted(["10", "9"], key=_place) == ["9", "10"]
+    assert sorted(names, key=sort_key) == ["LABEL_0", "LABEL_2", "LABEL_10"]
+    names = ["neutral", "Entailment", "contradiction"]
+    assert sorted(names, key=sort_key) == ["contradiction", "Entailment", "neutral"]
+    assert sorted(["10", "9"], key=sort_key) == ["9", "10"]
 
 
 def test_named_labels_must_stay_the_same(at):

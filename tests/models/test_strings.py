@@ -56,6 +56,14 @@ def test_pairs_as_tuples_and_as_columns():
         assert np.allclose(scores, [[2 / 3, 1 / 3]])
 
 
+def test_a_function_of_one_text_is_told_that_a_pair_is_a_tuple():
+    victim = StringVictim(call=lambda texts: [t.lower() for t in texts], name="toy")
+    with pytest.raises(VictimError, match=r"raised AttributeError: .*lower' \(of a pair it gets a tuple: premise, hyp"):
+        victim.predict([("a man", "a good man")])
+    with pytest.raises(VictimError, match=r"raised ZeroDivisionError: [^(]*$"):
+        StringVictim(call=lambda texts: 1 // 0, name="toy").predict([("a man", "a good man")])
+
+
 @pytest.mark.parametrize("make", [np.asarray, torch.tensor, list, lambda rows: torch.tensor(rows, requires_grad=True)])
 def test_tables_of_every_kind(make):
     victim = StringVictim(call=lambda texts: make([[0.25, 0.75]] * len(texts)))
@@ -81,6 +89,13 @@ NAN, INF = float("nan"), float("inf")
         (lambda t: None, "NoneType that is not a table|single number|nan"),
         (lambda t: [{"label": "x", "score": 1.0}] * len(t), "labels alone, such as 'x'; name all of them"),
         (lambda t: [{"name": "x"}] * len(t), "entries other than"),
+        (lambda t: [[{"name": "x"}]] * len(t), "entries other than"),
+        (
+            lambda t: (
+                [[{"label": "x", "score": 0.5}, {"label": "y", "score": 0.5}]] * 2 + [[{"label": "x", "score": 1}]]
+            ),
+            "answered with the labels x; expected x, y for every text",
+        ),
         (lambda t: [[1.0], [1.0, 2.0], [1.0]], "not a table of numbers"),
         (lambda t: [[0.5, 0.5], [NAN, 0.5], [0.5, 0.5]], r"answered with nan for 'b' \(1 of 3 texts\)"),
         (lambda t: [[INF, 0.5]] * 3, "answered with inf"),
@@ -164,6 +179,27 @@ def test_answers_of_one_value_a_text(answer, settings, scores, note):
     assert victim.labels == len(scores[0])
     assert note in " ".join(victim.notes)
     assert bool(note) == bool(victim.notes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "assumed", "first"),
+    [
+        ({}, (), [0.1, 0.9]),
+        ({"label_names": ("Positive", "negative")}, (), [0.9, 0.1]),
+        ({}, ("positive", "negative"), [0.9, 0.1]),
+    ],
+)
+def test_rows_of_labels_with_their_scores_are_read_in_one_order(settings, assumed, first):
+    rows = {"x": [("positive", 0.9), ("negative", 0.1)], "yy": [("negative", 0.7), ("positive", 0.3)]}
+    victim = StringVictim(
+        call=lambda texts: [[{"label": label, "score": score} for label, score in rows[text]] for text in texts],
+        batch=1,
+        **settings,
+    )
+    victim.assumed = assumed
+    turned = first == [0.9, 0.1]
+    assert np.allclose(victim.predict(["x", "yy"]), [first, [0.3, 0.7] if turned else [0.7, 0.3]])
+    assert not victim.notes
 
 
 def test_tensors_of_whole_numbers_are_labels():

@@ -77,7 +77,8 @@ def _check(path: Path, one: Question) -> list[str]:
     for name in ("question", "context"):
         value = getattr(one, name)
         if not isinstance(value, str) or not value.strip():
-            raise DataError(f"{path}, {one.place}: expected a {name} as text, got {str(value)[:40]!r}")
+            takes = "qa takes SQuAD's JSON, or JSONL with question, context and answers; " if value is None else ""
+            raise DataError(f"{takes}{path}, {one.place}: expected a {name} as text, got {str(value or '')[:40]!r}")
         check_text(value)
     given = one.answers.get("text") if isinstance(one.answers, Mapping) else one.answers
     listed = given if isinstance(given, list) else [given]
@@ -88,4 +89,6 @@ def _check(path: Path, one: Question) -> list[str]:
             raise DataError(f"{path}, {one.place}: expected answers as texts, got {str(text)[:40]}")
         if text and check_text(text).strip():
             found[text.strip()] = None
+    if found and not any(answer.lower() in one.context.lower() for answer in found):
+        raise DataError(f"{path}, {one.place}: no answer stands in the context, such as {next(iter(found))[:40]!r}")
     return list(found)

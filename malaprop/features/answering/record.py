@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from malaprop.frame.records.kinds import Record
@@ -38,7 +38,9 @@ class AnsweringRun:
     success: Rate
     skipped: int
     errors: int
+    failure: str = ""  # how many questions ended in an error, and why
     validity: str = "paper"
+    kept: Rate | None = None  # successes that keep the meaning in the eyes of the judge, of the attacked questions
     clean: Points | None = None
     attacked: Points | None = None
     lost: Points | None = None
@@ -72,13 +74,13 @@ class AnsweringRecord(Record):
 
 _NAMES = (
     "Victim", "Attack", "Validity", "F1 clean", "F1 under attack", "Lost", "Exact clean", "Exact under attack",
-    "Attack success", "F1 below", "Data", "Skipped", "Errors", "Asked, mean",
+    "Attack success", "Meaning kept", "F1 below", "Data", "Skipped", "Errors", "Asked, mean",
 )  # fmt: skip
 _NOTE = (
     "Attack success: of the questions that were answered well enough, those whose answer fell below the bound, which a "
     "fresh query of the question alone confirmed. F1 and exact match are means over all questions, as SQuAD computes "
-    "them; of a failed attack the strongest attempt counts. Intervals are of 95%, over redrawn questions; the loss is "
-    "paired."
+    "them; of a failed attack the strongest attempt counts. Meaning kept: successes that the judge of meaning lets "
+    "pass. Intervals are of 95%, over redrawn questions; the loss is paired."
 )
 
 
@@ -92,6 +94,7 @@ def section(studies: Sequence[AnsweringRecord]) -> Markup:
         tag("h2", TITLE, id="answering"),
         tag("p", _NOTE),
         grid("Attacks on question answering", _NAMES, [_row(run) for run in runs]),
+        *(tag("p", line) for run in runs for line in _notes(run)),
         *(tag("h3", "Contexts") for _ in list(examples)[:1]),
         *map(figure, examples),
     )
@@ -101,9 +104,20 @@ def section(studies: Sequence[AnsweringRecord]) -> Markup:
 def _row(run: AnsweringRun) -> tuple[str, ...]:
     return (
         run.victim, run.attack, run.validity, *map(text_of, (run.clean, run.attacked, run.lost)),
-        number(run.exact_clean, ".1f"), number(run.exact_attacked, ".1f"), str(run.success), f"{run.below:g}", run.data,
-        f"{run.skipped:,}", f"{run.errors:,}", number(run.asked),
+        number(run.exact_clean, ".1f"), number(run.exact_attacked, ".1f"), str(run.success), text_of(run.kept),
+        f"{run.below:g}", run.data, f"{run.skipped:,}", f"{run.errors:,}", number(run.asked),
     )  # fmt: skip
+
+
+def _notes(run: AnsweringRun) -> Iterator[str]:
+    """Yield why questions ended in an error, and that there was nothing to attack."""
+    if run.failure:
+        yield f"{run.attack}: {run.failure}"
+    if run.skipped and not run.success.total:
+        yield (
+            f"{run.attack}: {run.victim} answers 0 of {run.questions:,} questions well enough, so there is nothing to "
+            "attack"
+        )
 
 
 def figure(example: AnsweredExample) -> Markup:
@@ -139,17 +153,22 @@ def headline(studies: Sequence[AnsweringRecord]) -> Markup | None:
 
 def terminal(study: AnsweringRecord) -> str:
     """Return a table with a row for each run."""
-    names = ("attack", "success", "errors", "F1 clean", "attacked", "lost", "asked")
+    names = ("attack", "success", "kept", "errors", "F1 clean", "attacked", "lost", "asked")
     rows = [
         (
-            run.attack, f"{run.success.hits}/{run.success.total}", f"{run.errors}",
+            run.attack, _brief(run.success), _brief(run.kept), f"{run.errors}",
             *(number(None if one is None else one.value, ".1f") for one in (run.clean, run.attacked)),
             text_of(run.lost), number(run.asked),
         )
         for run in study.runs
     ]  # fmt: skip
     whole = [f"{run.victim}, F1 below {run.below:g}, validity {run.validity}" for run in study.runs]
-    return lines_of(f"Question answering by {'; '.join(dict.fromkeys(whole))}", names, rows)
+    table = lines_of(f"Question answering by {'; '.join(dict.fromkeys(whole))}", names, rows)
+    return "\n".join((table, *(line for run in study.runs for line in _notes(run))))
+
+
+def _brief(rate: Rate | None) -> str:
+    return text_of(rate and f"{rate.hits}/{rate.total}")
 
 
 SECTION = Section(rank=51, title=TITLE, body=section, terminal=terminal, headline=headline)

@@ -14,7 +14,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.frame.study.attack_tasks import Conditions, validity_option
 from malaprop.frame.study.run_options import OutputOptions, RunOptions, width_option
 from malaprop.frame.study.settings import opt
-from malaprop.frame.study.shared_tasks import slug
+from malaprop.frame.study.shared_tasks import describe_errors, slug
 from malaprop.frame.study.study import View
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ class AnswerAttack:
                 errors.append(outcome.reason or "")
             yield _with_answers(outcome, reader)
         if errors and len(errors) == len(share.whole):
-            raise VictimError(f"all {len(errors)} questions ended in an error: {errors[0]}")
+            which = "the only question" if len(errors) == 1 else f"all {len(errors)} questions"
+            raise VictimError(f"{which} ended in an error: {errors[0]}")
 
     def gather(self, root: Path) -> AnsweringRecord:
         record = gather([root], self.examples)
@@ -157,7 +158,10 @@ class AnswerAttack:
         return gather([root], self.examples)
 
     def view(self, record: AnsweringRecord) -> View:
-        rows = [{**asdict(run), "success": run.success.to_dict()} for run in record.runs]
+        rows = [
+            {**asdict(run), "success": run.success.to_dict(), "kept": None if run.kept is None else run.kept.to_dict()}
+            for run in record.runs
+        ]
         return View(rows=rows, summary={"command": self.command, "runs": rows})
 
 
@@ -198,6 +202,7 @@ def summarize_run(described: Run, outcomes: Sequence[Outcome]) -> AnsweringRun:
     from malaprop.frame.records.summary import Rate
 
     tried = [one for one in outcomes if one.status in ("success", "failed")]
+    won = [one for one in tried if one.status == "success"]
     both = [one for one in outcomes if one.status != "error"]
     answers = [[one.original.fields["answered"] for one in both], [_after(one) for one in both]]
     pairs = [list(zip(given, map(_true, both), strict=True)) for given in answers]
@@ -206,8 +211,10 @@ def summarize_run(described: Run, outcomes: Sequence[Outcome]) -> AnsweringRun:
     return AnsweringRun(
         attack=described.recipe, below=float(described.parts.get("below", 0)), victim=described.victim,
         validity=str(described.parts.get("validity", "paper")), data=described.data, questions=len(both),
-        success=Rate(sum(one.status == "success" for one in tried), len(tried)),
+        success=Rate(len(won), len(tried)),
+        kept=Rate(sum(one.broken for one in won), len(tried)) if any(one.meaning is not None for one in won) else None,
         skipped=sum(one.status == "skipped" for one in outcomes), errors=len(outcomes) - len(both),
+        failure=describe_errors(outcomes, "questions"),
         clean=_mean(before, described.seed), attacked=_mean(after, described.seed),
         lost=_mean([a - b for a, b in zip(before, after, strict=True)], described.seed),
         exact_clean=round(fmean(exact[0]), 4) if both else None,

@@ -215,6 +215,8 @@ class Check:
             least = smallest_drop(len(digests), len(tested), max_drop=self.max_drop, alpha=self.alpha)
             notes.append(
                 f"with {len(digests)} texts the smallest drop that can be detected is {100 * least:.1f} points"
+                if least <= 1
+                else f"{len(digests)} texts are too few to detect any drop"
             )
             missing = len(self.before.digests if self.before else ()) - max(row.now.total for row in tested)
             notes += (
@@ -280,7 +282,7 @@ class Check:
             }
             for row in record.rows
         ]  # fmt: skip
-        less = any(row.worse for row in record.rows) or not all(bar.passed for bar in record.bars)
+        less = bool(record.findings())
         return View(
             rows=rows,
             summary={
@@ -297,7 +299,7 @@ class Check:
             },
             files={"junit.xml": junit(record), "badge.svg": badge(record), "summary.md": markdown(record)},
             markdown=markdown(record), annotations=annotate(record),
-            troubles=[] if record.passed else record.failures(),
+            troubles=record.findings(),  # that a limit ended the run is said with the limit
             last=f"{headline(record)}; all of it is in the folder, with junit.xml, summary.md and badge.svg",
             next="open report.html in the folder for the texts that newly break" if less else
             f"compare the next version with this one: {type_command('check', baseline=self.saving.out)}",

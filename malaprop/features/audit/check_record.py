@@ -61,8 +61,8 @@ class CheckRecord(Record):
     digests: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[MarkedRun, ...] = ()
 
-    def failures(self) -> list[str]:
-        """Return a line for each reason why the check did not pass."""
+    def findings(self) -> list[str]:
+        """Return a line for each row that is less robust and for each bar that is not reached."""
         worse = [
             f"{row.victim}, {row.attack}: {_points(row.before)} at the baseline, {_points(row.now)} now; "
             f"{row.lost} texts newly break, {row.won} newly hold (p = {row.p:.2g})"
@@ -72,8 +72,17 @@ class CheckRecord(Record):
         short = [
             f"{bar.row}: {bar.name} {_points(bar.found)}, below {bar.bound:g}" for bar in self.bars if not bar.passed
         ]
+        return worse + short
+
+    def failures(self) -> list[str]:
+        """Return a line for each reason why the check did not pass."""
         part = [] if self.complete else ["not every text was attacked: a spending limit ended the run; raise it"]
-        return worse + short + part
+        return self.findings() + part
+
+    @property
+    def verdict(self) -> str:
+        """passed, failed, or not decided if a spending limit ended a run without a finding."""
+        return "passed" if self.passed else "failed" if self.findings() else "not decided"
 
 
 def _points(rate: Rate | None) -> str:
@@ -131,7 +140,9 @@ def headline(record: CheckRecord) -> str:
     """Return the verdict in one line."""
     if record.passed:
         return "passed: as robust as the baseline" if record.baseline else "passed: above every bar"
-    return f"failed: {len(record.failures())} of {len(record.rows) + len(record.bars)} checks"
+    if not (found := record.findings()):
+        return "not decided: a spending limit ended the run"
+    return f"failed: {len(found)} of {len(record.rows) + len(record.bars)} checks"
 
 
 def examples_of(row: CheckRow) -> list[str]:
@@ -247,7 +258,7 @@ def badge(record: CheckRecord) -> str:
             least[row.attack] = min(least.get(row.attack, 1.0), row.now.value)
     worst = ", ".join(f"{name} {100 * value:.0f}%" for name, value in least.items())
     worst = worst or (f"{100 * min(rate.value for rate in under):.0f}%" if under else "n/a")
-    said = f"{worst} {'passed' if record.passed else 'failed'}"
+    said = f"{worst} {record.verdict}"
     name, color = "robustness", _GREEN if record.passed else _RED
     left, right = 6 * len(name) + 22, 7 * len(said) + 14
     total = left + right

@@ -5,7 +5,7 @@ This file holds the whole study: settings, tasks, record, and the section of a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -138,11 +138,13 @@ class Leaderboard:
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
         runs = {attack: found[attack] for attack in found if attack not in why}
         clean = zip(seen.ids, seen.right, strict=True)
-        fates = (((outcome.id, holds(outcome)) for outcome in run) for run in runs.values())
+        fates: list[Iterable[tuple[str, bool | None]]] = [
+            ((outcome.id, holds(outcome)) for outcome in run) for run in runs.values()
+        ]
         return LeaderboardEntry(
             victim=name,
             clean=Rate(sum(seen.right), len(seen.ids)),
-            under_all=hold_under_all([clean, *fates]).rate,
+            under_all=hold_under_all(fates or [clean], len(seen.ids)).rate,
             under={attack: Summary.of(run).robust for attack, run in runs.items()},
             not_run=why,
             errors={attack: said for attack, run in runs.items() if (said := describe_errors(run))},
@@ -154,6 +156,7 @@ class Leaderboard:
                 "rank": rank, "victim": one.victim, "clean": one.clean and one.clean.value,
                 "under all": one.value,
                 **{attack: one.under[attack].value if attack in one.under else None for attack in record.attacks},
+                "reason": one.reason or None,
             }
             for rank, one in enumerate(record.entries, start=1)
         ]  # fmt: skip

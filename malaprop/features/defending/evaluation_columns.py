@@ -323,7 +323,7 @@ def add_up(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs)
         certified=held.certified if held else None, checked=held.checked if held else None,
     ).add_up()  # fmt: skip
     yield row
-    yield Note(_line(row))
+    yield Note(_line(row), once=True)
 
 
 def time(test: DefenceTest, name: str, context: WorkerContext, inputs: Inputs) -> Iterator[DefenceCost]:
@@ -355,6 +355,6 @@ def _line(row: DefenceRow) -> str:
     knowing = f", knowing it {row.adaptive.accuracy}" if row.adaptive else ""
     carried = f", transferred {row.transferred}" if row.transferred else ""
     return (
-        f"{row.name}: clean {row.clean}, made samples {row.premade}, under attack {row.active.accuracy}{knowing}"
+        f"{row.name}: clean {row.clean}, pre-generated texts {row.premade}, under attack {row.active.accuracy}{knowing}"
         f"{carried}; under the worst {row.worst}; {row.verdict}"
     )

@@ -132,7 +132,7 @@ def _counts(one: NoiseField, adversarial: bool) -> list[tuple[int, int]]:
 
 TITLE = "Defence test"
 KINDS = (
-    *("No attack", "Made samples", "Attack", "Attack that knows it"),
+    *("No attack", "Pre-generated texts", "Attack", "Attack that knows it"),
     *("Attack within the certificate's changes", "Certified", "Transferred attack"),
 )
 _VALIDITY = {
@@ -152,7 +152,8 @@ def _card(trial: DefencesRecord, place: int) -> Markup:
     lead = (
         f"{trial.victim} on {trial.data}: {' and '.join(trial.attacks)} on {trial.texts:,} texts, each defence beside "
         f"none. {_VALIDITY.get(trial.validity, '')}"
-        f"Made samples: {trial.premade}, {_count_made(trial):,} of them. Rates are accuracies with 95% intervals."
+        f"Pre-generated texts: {trial.premade}, {_count_made(trial):,} of them. "
+        "Rates are accuracies with 95% intervals."
     )
     shown = [row.certified for row in trial.rows if row.certified]
     body: list[Child] = [_verdicts(trial.rows), _figure(trial.rows), _table(trial), _effort(trial.rows)]
@@ -203,7 +204,8 @@ def head_of(trial: DefencesRecord) -> tuple[str, ...]:
     each = ("Under attack", "Under an attack that knows it", "Transferred attack")
     many = [(attack, f"{attack} that knows it", f"{attack}, transferred") for attack in trial.attacks]
     under = [name for names in (many if len(many) > 1 else [each]) for name in names]
-    return ("Defence", "No attack", "Made samples", *under, "Under the worst", "Gain", "Certified", "Time", "Passes")
+    last = ("Under the worst", "Gain", "Certified", "Time", "Passes")
+    return ("Defence", "No attack", "Pre-generated texts", *under, *last)
 
 
 def cells_of(row: DefenceRow) -> tuple[str, ...]:

@@ -228,6 +228,7 @@ class DefenceTest:
             victims={"plain": self.victim[0], **surrogate, **victims}, after=tuple(dict.fromkeys((*models, *before))),
             holds=(name_model(name),), reads=column.reads, items=partial(self.choose, name) if column.shared else None,
             alone=column.alone, at=column.at, follows=True, vital=plain, optional=not plain,
+            quiet=column.name in ("made", "row"),
         )  # fmt: skip
 
     def _models(self, name: str) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -143,7 +143,8 @@ def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
         name = opened.name if opened.name not in shares else str(spec)
         shares[name] = [round(reach(heat) / len(words_of(heat)), 4) for heat in heats]
         strongest[name] = [list_strongest(heat, 3) for heat in heats]
-        o.say(f"{name}: spread over {short(average(shares[name]))} of a text's words", asked.quiet)
+        if not asked.quiet:
+            print(f"{name}: spread over {short(average(shares[name]))} of a text's words")
     said = {"command": "explain", "data": data.name, "texts": len(data)}
     return {**said, "spread": shares, "strongest": strongest}
 

@@ -115,8 +115,8 @@ def profile_victim(root: Path, name: str, noise: Any, sources: Sequence[str], co
 def _describe_cautions(runs: Sequence[Outcome], right: int, commonest: int) -> tuple[str, ...]:
     """Return warnings: errors, invalid successes, and an accuracy that one fixed label would reach."""
     guess = (
-        f"it is right on {right} texts, no more than if it always gave the commonest label ({commonest}). Such a model "
-        "cannot be attacked, so do not read this score as robustness; check the order of the model's labels"
+        f"it is right on {right} texts, no more than if it always gave the commonest label ({commonest}). Its accuracy "
+        "is that of a constant answer, so do not read this score as robustness; check the order of the model's labels"
     )
     rated = [one for one in runs if one.status == "success" and one.validity is not None]
     kept = sum(one.validity == "kept" for one in rated)

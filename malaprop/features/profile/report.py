@@ -33,8 +33,9 @@ _CHART = (
 )
 _QUERIES = ("Victim", "Broken", "Lower quartile", "Median", "Upper quartile", "Most")
 _TRANSFER = "How many adversarial texts of each source a victim gets wrong, of those whose originals it gets right."
+_RAW = "every changed label counts, whatever the text means"
 _VALIDITY = {
-    "paper": "The attacks run as published, so many adversarial texts change the meaning. "
+    "paper": f"The attacks run as published, and {_RAW}; many adversarial texts change the meaning. "
     "Use --validity valid to exclude those.",
     "valid": "Constraints on words (guards) and a judge of meaning reject texts that change the meaning.",
     "strict": "Guards and a judge of meaning, both with strict bounds, reject texts that change the meaning.",
@@ -220,6 +221,7 @@ def terminal(record: ProfileRecord) -> str:
         cells["Victim"] = cells["Victim"].replace(" ", "\N{NO-BREAK SPACE}")  # else a line ends behind the rank
         rows.append([cells[name] for name in NAMES])
     title = f"{record.data}, {record.texts:,} texts; Noise, Attack: accuracy under noise and attack"
+    title += f" ({_RAW})" if record.validity == "paper" else ""
     return lines_of(title, NAMES, rows)
 
 

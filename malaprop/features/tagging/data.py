@@ -12,6 +12,7 @@ from malaprop.core.example import number_rows
 from malaprop.core.text import check_text
 from malaprop.data.base import Dataset
 from malaprop.data.rows import kind, rows
+from malaprop.features.tagging.entities import find_odd_tag
 
 FIELDS = ("tokens", "tags")  # of an example: joined by single spaces
 
@@ -58,7 +59,10 @@ def _from_conll(path: Path) -> Iterator[Sentence]:
         if line.startswith("# ") and not tokens:
             continue
         if len(cells) < 2:
-            raise DataError(f"{path}, line {at}: expected a token and its tag, got {line.strip()[:40]!r}")
+            raise DataError(
+                f"tag takes CoNLL, or JSONL with tokens and tags; {path}, line {at}: expected a token and its tag, got "
+                f"{line.strip()[:40]!r}"
+            )
         first = at if not tokens else first
         tokens.append(cells[0])
         tags.append(cells[-1].strip())
@@ -83,4 +87,6 @@ def _checked(path: Path, place: str, tokens: Sequence[Any], tags: Sequence[Any])
             if not isinstance(cell, str) or not cell or cell.split() != [cell]:
                 raise DataError(f"{path}, {place}: the {name} {cell!r} is not one word; give strings without spaces")
             check_text(cell)
+    if odd := find_odd_tag(tags):
+        raise DataError(f"{path}, {place}: {odd!r} is no IOB tag, and others are; expected O, or tags such as I-{odd}")
     return bool(tokens)

@@ -34,6 +34,13 @@ def split_tag(tag: str) -> tuple[str, str]:
     return "I", tag
 
 
+def find_odd_tag(tags: Iterable[str]) -> str:
+    """Return a tag without a prefix where others have one; empty if all are alike. Classes alone are fine."""
+    inside = [tag for tag in tags if tag != OUTSIDE]
+    bare = [tag for tag in inside if tag.partition("-")[0] not in _PREFIXES]
+    return bare[0] if len(bare) < len(inside) and bare else ""
+
+
 def read_entities(tags: Sequence[str]) -> tuple[Entity, ...]:
     """Return the entities as conlleval reads them: B always begins one, I does so behind another class or O."""
     found: list[Entity] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from malaprop.features.tagging.entities import EntityF1, split_tag
@@ -40,6 +40,7 @@ class TaggingRun:
     kept: Rate | None = None  # successes that keep the meaning in the eyes of the judge, of the attacked sentences
     skipped: int
     errors: int
+    failure: str = ""  # how many sentences ended in an error, and why
     clean: EntityF1 | None = None
     attacked: EntityF1 | None = None
     lost: EntityF1 | None = None
@@ -101,6 +102,7 @@ def section(studies: Sequence[TaggingRecord]) -> Markup:
         tag("h2", TITLE, id="tagging"),
         tag("p", _NOTE),
         grid("Attacks on taggers", _NAMES, [_row(run) for run in runs]),
+        *(tag("p", line) for line in _failures(runs)),
         tag("h3", "By class"),
         grid("Entity F1 by class", _CLASS_NAMES, [row for run in runs for row in _class_rows(run)]),
         *(tag("h3", "Sentences") for _ in list(examples)[:1]),
@@ -115,6 +117,11 @@ def _row(run: TaggingRun) -> tuple[str, ...]:
         text_of(run.kept), run.goal, run.entities, run.data, f"{run.skipped:,}", f"{run.errors:,}",
         number(run.changed_words, ",.2f"), number(run.asked),
     )  # fmt: skip
+
+
+def _failures(runs: Iterable[TaggingRun]) -> list[str]:
+    """Return why sentences of each run ended in an error."""
+    return [f"{run.attack}: {run.failure}" for run in runs if run.failure]
 
 
 _CLASS_NAMES = ("Victim", "Attack", "Class", "Entities", "F1 clean", "F1 under attack")
@@ -189,7 +196,8 @@ def terminal(study: TaggingRecord) -> str:
     heads = ("attack", "class", "entities", "F1 clean", "under attack")
     whole = [f"{run.victim}, goal {run.goal}, validity {run.validity}" for run in study.runs]
     title = f"Tagging by {'; '.join(dict.fromkeys(whole))}"
-    return "\n\n".join((lines_of(title, names, rows), lines_of("By class", heads, classes)))
+    table = "\n".join((lines_of(title, names, rows), *_failures(study.runs)))
+    return "\n\n".join((table, lines_of("By class", heads, classes)))
 
 
 def _brief(rate: Rate | None) -> str:

@@ -31,6 +31,7 @@ from malaprop.frame.records.store import find_runs, read_outcomes
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.runs.local import catch_example_errors, outcome
 from malaprop.frame.runs.services import shared_on
+from malaprop.frame.study.shared_tasks import describe_errors
 
 SHARD = 1024  # sentences that share one table of words
 _PLAIN = "plain tags"  # the service that tags a sentence alone
@@ -171,6 +172,7 @@ def summarize_run(described: Run, outcomes: Sequence[Outcome]) -> TaggingRun:
         kept=Rate(sum(one.broken for one in won), len(tried)) if any(one.meaning is not None for one in won) else None,
         skipped=sum(one.status == "skipped" for one in outcomes),
         errors=sum(one.status == "error" for one in outcomes),
+        failure=describe_errors(outcomes, "sentences"),
         clean=f1_with_interval(before, seed) if some else None,
         attacked=f1_with_interval(after, seed) if some else None,
         lost=f1_lost(before, after, seed) if some else None,

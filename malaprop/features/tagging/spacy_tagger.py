@@ -165,6 +165,8 @@ def load_spacy(name: str) -> SpacyTagger:
         others = _others(Path(place))
         model = spacy.load(place, exclude=others)
     except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
+        if "[E050]" in str(error):
+            raise VictimError(f"no spaCy pipeline {name!r} is installed; the asset is spacy:{ASSET}") from None
         raise VictimError(f"spacy:{name} cannot be loaded: {plain(error)[:200]}") from None
     if "ner" not in model.pipe_names:
         raise VictimError(f"spacy:{name} has no entity recogniser (`ner`); it has {', '.join(model.pipe_names)}")

@@ -174,7 +174,8 @@ class TagAttack:
                 errors.append(outcome.reason or "")
             yield outcome
         if errors and len(errors) == len(share.whole):
-            raise VictimError(f"all {len(errors)} sentences ended in an error: {errors[0]}")
+            which = "the only sentence" if len(errors) == 1 else f"all {len(errors)} sentences"
+            raise VictimError(f"{which} ended in an error: {errors[0]}")
 
     def describe(self, name: str, tagger: Mapped, share: Share, notes: tuple[str, ...]) -> Any:
         """Return the description of a run, as it is written beside the outcomes."""
@@ -213,6 +214,7 @@ class TagAttack:
 
 def _summarize(run: TaggingRun) -> dict[str, Any]:
     plain = {name: getattr(run, name) for name in ("attack", "goal", "entities", "victim", "data", "sentences")}
+    plain |= {"failure": run.failure}
     plain |= {name: getattr(run, name) for name in ("validity", "skipped", "errors", "changed_words", "asked")}
     plain |= {"kept": None if run.kept is None else run.kept.to_dict()}
     scores = {

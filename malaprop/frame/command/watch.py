@@ -69,7 +69,7 @@ class TerminalListener:
         self._all: TaskID | None = None
         self._bars: dict[str, TaskID] = {}
         self._sizes: dict[str, tuple[int, int]] = {}  # by task: its items, and how many were done before
-        self._broken: dict[str, Counter[bool]] = {}  # by task: how many attacks ended with a success that counts
+        self._ended: dict[str, Counter[str]] = {}  # by task: attacks that failed, reached the goal, kept the meaning
         self._failure = "", ""  # why a task failed, and its line, held back because the failure may end the study
 
     def __call__(self, event: StudyEvent) -> None:
@@ -83,7 +83,8 @@ class TerminalListener:
                 self._sizes[task] = items, before
             case PieceWritten(task, (_, piece)) | PieceWritten(task, piece) if not isinstance(piece, Run):
                 if isinstance(piece, (EncodedLine, Outcome)) and piece.status in ("success", "failed"):
-                    self._broken.setdefault(task, Counter())[piece.broken] += 1
+                    how = "kept" if piece.broken else "refused" if piece.status == "success" else "failed"
+                    self._ended.setdefault(task, Counter())[how] += 1
                 self._advance(task)
             case TaskNote(task, text):
                 self._say(f"{task}: {text}" if task else text)
@@ -122,10 +123,18 @@ class TerminalListener:
             self.bar.advance(self._all)
 
     def _figures(self, task: str, *, part: bool) -> str:
-        """Return on how many texts the attacks succeeded; without a rate if only part of them ended."""
-        found = self._broken.pop(task, Counter())
-        broken, many = found[True], found.total()
-        return f"attack success {f'{broken} of {many}' if part else Rate(broken, many)}, " if many else ""
+        """Return on how many texts the attacks succeeded; without a rate if only part of them ended.
+
+        Where the judge of meaning refused some, it says both: tables count either. After a resume it says that older
+        texts are not in it.
+        """
+        found = self._ended.pop(task, Counter())
+        kept, many = found["kept"], found.total()
+        if not many:
+            return ""
+        refused = f"goal reached {kept + found['refused']} of {many}, meaning kept" if found["refused"] else ""
+        new = " of the new texts" if self._sizes.get(task, (0, 0))[1] else ""
+        return f"{refused or 'attack success'} {f'{kept} of {many}' if part else Rate(kept, many)}{new}, "
 
     def _say(self, line: str) -> None:
         self.settle()

@@ -33,6 +33,7 @@ class FolderRun:
     name: str = ""
     fault: str = ""
     state: str = ""  # budget: a spending limit ended it
+    stopped: str = ""  # the limit that ended it, as --max-queries 2000
 
     @property
     def left(self) -> int:
@@ -97,7 +98,8 @@ def _run(path: Path) -> FolderRun:
         run = Run.read(path.parent)
     except MalapropError as error:
         return replace(held, fault=str(error))
-    return replace(held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}", state=run.state)
+    name = f"{run.recipe} on {run.victim}, {run.data}"
+    return replace(held, wanted=run.n, name=name, state=run.state, stopped=run.stopped)
 
 
 def _record(kind: Kind, path: Path) -> FolderRecord:

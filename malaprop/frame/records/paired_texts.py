@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -56,7 +57,8 @@ class HeldTexts:
     """Whether each text holds under every attack; `unfinished` counts texts on which not every attack has ended.
 
     These are left out whatever the other attacks did to them: to count only those that one attack breaks would make
-    a model look worse the more attacks fail to end.
+    a model look worse the more attacks fail to end. A text on which every attack ended in an error is not counted: it
+    could not be attacked, and no attack's own rate counts it.
     """
 
     held: Mapping[str, bool]
@@ -74,15 +76,18 @@ def hold_under_all(runs: Iterable[Iterable[tuple[str, bool | None]]], texts: int
 
     `texts` is how many there are, where some may not have been attacked yet.
     """
-    many, ended, fell = 0, dict[str, int](), set[str]()
+    many, ended, fell, errors = 0, dict[str, int](), set[str](), Counter[str]()
     for run in runs:
         many += 1
         for id, holds in run:
             ended[id] = ended.get(id, 0) + (holds is not None)
-            if holds is False:
+            if holds is None:
+                errors[id] += 1
+            elif not holds:
                 fell.add(id)
     held = {id: id not in fell for id in sorted(ended) if ended[id] == many}
-    return HeldTexts(held=held, unfinished=max(texts, len(ended)) - len(held))
+    failed = sum(count == many for count in errors.values())
+    return HeldTexts(held=held, unfinished=max(texts, len(ended)) - len(held) - failed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

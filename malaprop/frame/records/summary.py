@@ -123,7 +123,8 @@ class Validity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The figures of one run. Rates exclude errors; texts that have an attack's target label already count as right.
+    """The figures of one run. Texts that have an attack's target label already count as right. Rates exclude errors,
+    but clean accuracy counts those whose unchanged text the victim answered.
 
     `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
     are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
@@ -243,6 +244,8 @@ class Summary:
             "clean_accuracy": self.clean.to_dict(),
             "accuracy_under_attack": self.under_attack.to_dict(),
             "success": self.success.to_dict(),
+            "robust_accuracy": self.robust.to_dict(),
+            "valid_success": self.broken.to_dict(),
             "queries": {
                 "asked": self.asked.to_dict(),
                 "unique": self.unique.to_dict(),
@@ -340,6 +343,7 @@ class Totals:
         self.verdicts: Counter[str] = Counter()  # the judge's, on texts whose label flipped
         self.judged = False
         self.width = 0  # labels that the victim scores
+        self.spoiled: Counter[bool] = Counter()  # errors after the victim answered the unchanged text, by: was it right
         self.seconds = 0.0
         self._numbers: dict[str, Counter[float]] = {}
         for outcome in outcomes:
@@ -348,7 +352,7 @@ class Totals:
     def add(self, outcome: Outcome) -> None:
         self.counts[outcome.status] += 1
         self.seconds += outcome.seconds
-        if outcome.status != "error":
+        if outcome.status != "error" or outcome.original.prediction is not None:
             self.truths[outcome.label] += 1
             self.width = max(self.width, len(outcome.original.scores))
         if (outcome.status, outcome.reason) in _APART:
@@ -357,6 +361,8 @@ class Totals:
             self.rejected[outcome.status] += 1
         if outcome.status == "error":
             self.reasons[outcome.reason or "no reason given"] += 1
+            if outcome.original.prediction is not None:
+                self.spoiled[outcome.original.prediction == outcome.label] += 1
         if outcome.status in ("success", "failed"):
             self._note("asked", outcome.queries.asked)
             self._note("unique", outcome.queries.unique)
@@ -388,7 +394,7 @@ class Totals:
         measures = {name.removeprefix("measure "): name for name in self._numbers if name.startswith("measure ")}
         return Summary(
             counts={status: self.counts[status] for status in STATUSES},
-            clean=Rate(broken + held + spared, every),
+            clean=Rate(broken + held + spared + self.spoiled[True], every + self.spoiled.total()),
             under_attack=Rate(held + spared, every),
             success=Rate(broken, broken + held),
             asked=self._spread("asked"),

@@ -48,7 +48,7 @@ deceive a model, and nobody has read them.
 
 def write_export(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -> Path:
     """Write a folder with every success of every run in one file, and a card; raise if it is not empty."""
-    _check_new(folder)
+    check_new(folder)
     rows = list(_rows(runs))
     if not rows:
         raise RecordError("no attack was a success, so there are no adversarial texts to export")
@@ -61,7 +61,8 @@ def write_export(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) ->
     return folder
 
 
-def _check_new(folder: Path) -> None:
+def check_new(folder: Path) -> None:
+    """Raise if the folder holds something."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RecordError(f"{folder} holds something already; give a folder that is new or empty")
 
@@ -73,7 +74,7 @@ def write_parquet(runs: Sequence[tuple[Run, Sequence[Outcome]]], folder: Path) -
         from pyarrow import parquet
     except ImportError:
         raise RecordError("--parquet needs pyarrow; install malaprop[parquet]") from None
-    _check_new(folder)
+    check_new(folder)
     rows = ((run, outcome) for run, found in runs for outcome in found)
     groups = iter(lambda: list(islice(rows, GROUP)), [])
     schema = _schema(pyarrow, runs)

@@ -6,9 +6,13 @@ import io
 import re
 import shutil
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from malaprop.frame.records.summary import Rate
 from malaprop.frame.report.markup import Child, Markup, join, tag
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 DASH = "–"  # noqa: RUF001 - for None
 TALL = 24  # rows beyond which a table scrolls in its own box
@@ -100,10 +104,38 @@ def lines_of(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], *,
         shown.add_column(Text(printable(name)), justify="right" if boxed and place else "left", overflow="fold")
     for row in rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
-    out = Console(file=io.StringIO(), width=shutil.get_terminal_size((80, 24)).columns, color_system=None)
+    room = shutil.get_terminal_size((80, 24)).columns
+    keep_words(shown, [names, *rows], room)
+    out = Console(file=io.StringIO(), width=room, color_system=None)
     out.print(shown)
     assert isinstance(out.file, io.StringIO)
     return "\n".join(line.rstrip() for line in out.file.getvalue().rstrip("\n").split("\n"))
+
+
+_NARROW = 5  # characters of a later column's longest word that an earlier column leaves room for
+
+
+def keep_words(table: Table, rows: Sequence[Sequence[str]], room: int) -> None:
+    """Set the widths of a table that is wider than the room so that no word is cut, as far as there is room.
+
+    Names come first: an earlier column may take half of the room for its longest word, and what is left over.
+    """
+    from rich.cells import cell_len
+
+    columns = list(zip(*rows, strict=True))
+    whole = [max(cell_len(line) for cell in cells for line in cell.split("\n")) for cells in columns]
+    words = [max(cell_len(word) for cell in cells for word in cell.split() or [""]) for cells in columns]
+    room -= 3 * len(columns) + 1  # a space on both sides of each column, and a line's width between
+    if sum(whole) <= room:
+        return
+    widths: list[int] = []
+    for place, word in enumerate(words):
+        spare = room - sum(widths) - sum(min(_NARROW, later) for later in words[place + 1 :])
+        widths.append(max(1, min(word, spare, max(room // 2, _NARROW))))
+    spare = max(0, room - sum(widths))
+    for column, width, most in zip(table.columns, widths, whole, strict=True):
+        more = min(spare, most - width)
+        column.width, spare = width + more, spare - more
 
 
 def markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -18,7 +18,7 @@ from malaprop.frame.report.run_entries import (
     entries,
     strongest,
 )
-from malaprop.frame.report.tables import number
+from malaprop.frame.report.tables import keep_words, number
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -91,23 +91,12 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, room: int | None = 
     for place, name in enumerate((*_COLUMNS, *extra, *apart, *(["errors"] if wrong else []))):
         side: JustifyMethod = "left" if place == 0 else "right"
         table.add_column(name, justify=side, no_wrap=place > 0 and room is None, overflow="fold")
-    for entry in group:
-        table.add_row(*map(Text, _row(entry, extra, apart, wrong)))
+    rows = [_row(entry, extra, apart, wrong) for entry in group]
+    for row in rows:
+        table.add_row(*map(Text, row))
     if room is not None:
-        _break_between_words(table, room)
+        keep_words(table, [[str(column.header) for column in table.columns], *rows], room)
     return table
-
-
-def _break_between_words(table: Table, room: int) -> None:
-    """Give each column at least the width of its longest word, and the rest to the first columns, if there is room."""
-    cells = [[str(column.header), *map(str, column.cells)] for column in table.columns]
-    least = [max(len(word) for text in texts for word in text.split() or [""]) for texts in cells]
-    spare = room - sum(least) - 3 * len(least) - 1  # a space on both sides of each column, and a line's width between
-    if spare < 0:
-        return
-    for column, width, texts in zip(table.columns, least, cells, strict=True):
-        more = min(spare, max(map(len, texts)) - width)
-        column.width, spare = width + more, spare - more
 
 
 def _levels(group: Sequence[RunEntry]) -> str:

@@ -8,12 +8,27 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from malaprop.assets.alike import has_tables
-from malaprop.assets.languages import AUTO, CHINESE, ENGLISH, LANGUAGES, Language, open_language, parse_languages
+from malaprop.assets.languages import (
+    AUTO,
+    CHINESE,
+    ENGLISH,
+    LANGUAGES,
+    Language,
+    can_recognize,
+    is_in_script,
+    open_language,
+    parse_languages,
+    recognize_language,
+)
 from malaprop.assets.languages import find_languages as count_languages
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs
 from malaprop.attacks.candidates.lookup import CloseSynonyms, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.candidates.masked import Likely, MaskedWords
 from malaprop.attacks.search.rewrites import Rewrites
+from malaprop.attacks.search.sentences import Sentences
+from malaprop.attacks.sentences.distract import Distract
+from malaprop.attacks.sentences.rewriters import PACKAGED_TRANSLATORS, BackTranslation, Rewriter
+from malaprop.attacks.sentences.syntax import Syntax
 from malaprop.core.text import is_unspaced
 
 if TYPE_CHECKING:
@@ -84,11 +99,32 @@ def _is_one_word(text: str) -> bool:
 
 
 def find_languages(setting: str, examples: Iterable[Example]) -> dict[str, int]:
-    """Return the languages of the setting, with 0 texts each; for auto those of the texts, with their numbers."""
+    """Return the languages of the setting, with 0 texts each; for auto those of the texts, with their numbers.
+
+    English comes first, so that it takes the short texts that no language of the setting claims.
+    """
     if given := parse_languages(setting):
-        return dict.fromkeys(given, 0)
-    some = islice(examples, MANY)
-    return count_languages(" ".join(example.fields.values()) for example in some)
+        return dict.fromkeys(sorted(given, key=lambda code: code != ENGLISH), 0)
+    return count_languages(_read_texts(examples))
+
+
+def describe_setting(setting: str, examples: Iterable[Example]) -> Iterator[str]:
+    """Yield a line where many texts are not in the script of a language that the user named, or none looks like one."""
+    given = parse_languages(setting)
+    if not given:
+        return
+    texts = [*_read_texts(examples)]
+    strange = sum(not is_in_script(text, given) for text in texts)
+    if strange >= max(1, _SHARE * len(texts)):
+        yield f"{strange:,} of {len(texts):,} texts are in a script of none of --language {','.join(given)}"
+    seen = {recognize_language(text) for text in texts if is_in_script(text, given)} - {""}
+    if seen and seen.isdisjoint(given) and all(map(can_recognize, given)):
+        yield f"0 of {len(texts):,} texts look {' or '.join(LANGUAGES[code].name for code in given)}"
+
+
+def _read_texts(examples: Iterable[Example]) -> Iterator[str]:
+    """Yield the texts whose language is guessed, each with its fields joined."""
+    return (" ".join(example.fields.values()) for example in islice(examples, MANY))
 
 
 def describe_languages(attack: Attack, languages: Mapping[str, int]) -> Iterator[str]:
@@ -102,7 +138,8 @@ def describe_languages(attack: Attack, languages: Mapping[str, int]) -> Iterator
     if not others:
         return
     named = {code: LANGUAGES[code].name for code in languages}
-    counted = [f"{name} ({languages[code]:,} texts)" if languages[code] else name for code, name in named.items()]
+    order = sorted(named, key=lambda code: -languages[code])
+    counted = [f"{named[code]} ({languages[code]:,} texts)" if languages[code] else named[code] for code in order]
     yield f"language: {', '.join(counted)}"
     yield from filter(None, (other.describe_lack() for other in others))
     if any(isinstance(one, _SYNONYMS) for one in candidates):
@@ -116,8 +153,24 @@ def describe_languages(attack: Attack, languages: Mapping[str, int]) -> Iterator
     tables = any(isinstance(one.search, Rewrites) for one in stages)
     if bare := [other.name for other in others if tables and not has_tables(other.code)]:
         yield f"{attack.name} knows no names, places and contractions of {' and '.join(bare)}: digits alone change"
+    rewriters = [rewriter for one in stages if isinstance(one.search, Sentences) for rewriter in one.search.rewriters]
+    names = " and ".join(other.name for other in others)
+    for line in filter(None, (_describe_rewriter(rewriter, names) for rewriter in rewriters)):
+        yield f"{attack.name}: {line}"
     for source in filter(None, (_ENGLISH.get(type(one)) for one in candidates if not _names_a_model(one))):
         yield f"{attack.name} takes its words from {source}: what it puts into these texts may be English"
+
+
+def _describe_rewriter(rewriter: Rewriter, names: str) -> str:
+    """Return what a rewriter of English lacks in these languages; empty for one that rewrites any."""
+    match rewriter:
+        case BackTranslation(there=there, back=back) if (there, back) == PACKAGED_TRANSLATORS:
+            return f"its translators read English, so they change nothing in {names}; name yours with there and back"
+        case Syntax():
+            return f"its rules of grammar are those of English, so they change nothing in {names}"
+        case Distract(asides=()):
+            return f"its sentences are English, so it adds none in {names}; give yours with asides"
+    return ""
 
 
 def _names_a_model(candidates: Candidates) -> bool:

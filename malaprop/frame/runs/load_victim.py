@@ -190,8 +190,8 @@ def _referred(named: _Named) -> Victim:
     if named.typed:
         from malaprop.models.victims.strings import StringVictim
 
-        options = {**convert_options(named.typed, StringVictim, named.name), **options}
-    return wrap(thing, name=named.name, device=named.device, precision=named.precision, **options)
+        options = {**convert_options(named.typed, StringVictim, named.name, without=("device",)), **options}
+    return wrap(thing, **{"name": named.name, "device": named.device, "precision": named.precision, **options})
 
 
 def _is_hub_name(named: _Named) -> bool:

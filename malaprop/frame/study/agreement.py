@@ -81,7 +81,8 @@ def agree(study: Study, root: Path) -> Iterator[bool]:
     before, same = None, False
     if path.is_file():
         there = rename(type(study), read_toml(path))
-        if "validity" in known_names(type(study)):
+        validity = known_names(type(study)).get("validity")
+        if validity is not None and validity.default is not None:
             there = {"validity": "paper", **there}  # as all attacks were before there was the option
         _refuse_other(root, study, marks, there)
         before = path.read_text(encoding="utf-8")

@@ -150,12 +150,12 @@ class Conditions:
 
     def look_at(self, attack: Attack, data: Dataset, field: str) -> Inputs:
         """Return the languages of one field of the data, warnings on them, and whether the judge can read them."""
-        from malaprop.frame.runs.cautions import describe_languages, find_languages
+        from malaprop.frame.runs.cautions import describe_languages, describe_setting, find_languages
 
         plain = tuple(replace(one, fields={field: one.fields[field]}) for one in data)
         texts = replace(data, examples=plain, fields=(field,))
         languages, reader = find_languages(self.language, texts), self.find_reader(texts)
-        lines = (*describe_languages(attack, languages), reader["off"])
+        lines = (*describe_languages(attack, languages), *describe_setting(self.language, texts), reader["off"])
         return {**reader, "languages": tuple(languages), "notes": tuple(filter(None, lines))}
 
     def keep_meaning(self, attack: Attack, reader: Inputs) -> Attack:
@@ -247,11 +247,17 @@ class DataReading:
 
         The warnings are of texts that are truncated, in a language that the attack lacks words of, or without spaces.
         """
-        from malaprop.frame.runs.cautions import describe_languages, describe_long_words, find_languages
+        from malaprop.frame.runs.cautions import (
+            describe_languages,
+            describe_long_words,
+            describe_setting,
+            find_languages,
+        )
 
         texts, reader = self.match(look, inputs), conditions.find_reader(self.match(look, inputs))
-        off, languages = reader["off"], find_languages(conditions.language, texts)
-        found = (inputs[look].cut, *describe_languages(attack, languages), off, describe_long_words(attack, texts))
+        languages = find_languages(conditions.language, texts)
+        lines = (*describe_languages(attack, languages), *describe_setting(conditions.language, texts), reader["off"])
+        found = (inputs[look].cut, *lines, describe_long_words(attack, texts))
         return {"doubts": tuple(filter(None, found)), "languages": tuple(languages), **reader}
 
 
@@ -385,7 +391,7 @@ class RunFigures:
 
     @classmethod
     def of(cls, folder: Path, wall: float = 0.0) -> RunFigures:
-        """Read the outcomes one by one; raise VictimError if most examples ended in an error."""
+        """Read the outcomes one by one; raise VictimError if most examples, or all that were attacked, are errors."""
         from malaprop.frame.records.run import Run
         from malaprop.frame.records.store import iter_outcomes
         from malaprop.frame.records.summary import Totals
@@ -393,10 +399,12 @@ class RunFigures:
         run = Run.read(folder)
         totals = Totals(iter_outcomes(folder), run.labels)
         many, errors = totals.counts.total(), totals.counts["error"]
-        if errors > many / 2:  # a rate over what is left would say nothing about the victim
+        attacked = totals.counts["success"] + totals.counts["failed"]
+        if errors > many / 2 or (errors and not attacked):  # what is left would say nothing about the victim
             reason, count = totals.reasons.most_common(1)[0]
             which = f"all {many}" if errors == many else f"{errors} of {many}"
-            raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
+            rest = "" if attacked or errors == many else ", and no other was attacked"
+            raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}){rest}; see {folder}")
         return cls(
             folder=folder, victim=run.victim, recipe=run.recipe, data=run.data, split=run.split, n=run.n,
             labels=run.labels, wall=wall, summary=totals.summary().cut_short(run), doubts=run.notes,
@@ -415,7 +423,10 @@ class RunFigures:
     def to_row(self) -> dict[str, Any]:
         """Return plain values for a row of a data frame."""
         figures = self.summary
-        rates = {"clean": figures.clean, "under_attack": figures.under_attack, "success": figures.success}
+        rates = {
+            "clean": figures.clean, "under_attack": figures.under_attack, "success": figures.success,
+            "robust_accuracy": figures.robust, "valid_success": figures.broken,
+        }  # fmt: skip
         return {
             "victim": self.victim, "recipe": self.recipe, "data": self.data, "split": self.split,
             "n": sum(figures.counts.values()), **{name: rate.value for name, rate in rates.items()},
@@ -427,13 +438,21 @@ class RunFigures:
 
     def notes(self) -> list[str]:
         """Return lines that a user should read beside these figures."""
-        many = sum(self.summary.counts.values())
-        wrong = list(self.summary.reasons.items())[:3]
         return [
-            *(f"{count} of {many} examples ended in an error: {reason}" for reason, count in wrong),
+            *self._errors(),
             *(f"{self.recipe} on {self.victim}: {line}" for line in (*self.summary.warnings, *self._part())),
             *([f"{self.recipe} on {self.victim}: broken by {self.summary.breakers}"] if self.summary.by else []),
         ]
+
+    def _errors(self) -> list[str]:
+        """Return a line on the examples that ended in an error, with the three commonest reasons, if there are any."""
+        reasons = list(self.summary.reasons.items())
+        if not reasons:
+            return []
+        said = [f"{reason} ({count})" for reason, count in reasons[:3]] if reasons[1:] else [reasons[0][0]]
+        said += [f"other reasons ({sum(count for _, count in reasons[3:])})"] if reasons[3:] else []
+        errors, many = self.summary.counts["error"], sum(self.summary.counts.values())
+        return [f"{errors} of {many} examples ended in an error: {'; '.join(said)}"]
 
     def _part(self) -> list[str]:
         """Return a line if the rates are over a part of the examples only."""

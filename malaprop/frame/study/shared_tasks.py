@@ -141,7 +141,9 @@ def attack_share(
         yield EncodedLine.of(outcome)
 
 
-def describe_errors(run: Sequence[Outcome]) -> str:
+def describe_errors(run: Sequence[Outcome], what: str = "texts") -> str:
     """Describe how many texts of a run ended in an error, with the commonest reason; empty if none did."""
     reasons = Counter(one.reason or "no reason given" for one in run if one.status == "error")
-    return f"{reasons.total()} of {len(run)} texts ended in an error: {reasons.most_common(1)[0][0]}" if reasons else ""
+    if not reasons:
+        return ""
+    return f"{reasons.total()} of {len(run)} {what} ended in an error: {reasons.most_common(1)[0][0]}"

@@ -65,7 +65,8 @@ class WorkerLost:
 class TaskEnded:
     """A task has ended. `how` is done, skipped, budget, failed or not begun; `why` is the reason if it is not done.
 
-    `kept` is False if its output is only a value in memory (`Handover`), which users need not hear of.
+    `kept` is False if users need not hear that it is done: its output is only a value in memory (`Handover`), or it is
+    `quiet`.
     """
 
     task: str

@@ -167,7 +167,7 @@ class Execution:
             if one.task.vital:
                 raise one.error
             self.failed[name] = one.error
-        kept = not isinstance(one.task.output, Handover)
+        kept = not (one.task.quiet or isinstance(one.task.output, Handover))
         self._tell(TaskEnded(name, one.how, one.seconds, one.why, kept))
 
     # --- jobs

@@ -55,6 +55,7 @@ class Task:
     vital: bool = (
         False  # its failure ends the study at once; if `optional` too, not for a failing victim or a missing library
     )
+    quiet: bool = False  # nothing is shown when it is done, as its notes say what it found
     at: str | None = None  # its folder below the study's if that is not its name; "." is the study's own
 
     def folder(self, root: Path) -> Path:

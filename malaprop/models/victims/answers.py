@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
 
+_NUMBERED = re.compile(r"(.*?)(\d+)")
 _NAMING = (
     "name all of them in the order of their numbers, as label_names=('no', 'yes') or, where it is typed, {} or "
     "--labels no,yes"
@@ -18,10 +20,14 @@ _NAMING = (
 
 
 class Answer(NamedTuple):
-    """Scores [text, label], with notes for the user on how they were read; empty where there are none."""
+    """Scores [text, label], with notes for the user on how they were read; empty where there are none.
+
+    `names` are the labels in the order of the scores, where the answer names all of them.
+    """
 
     scores: Floats
     note: str = ""
+    names: tuple[str, ...] = ()
 
 
 def read_answer(answer: Any, *, name: str, labels: int | None = None, label_names: Sequence[str] = ()) -> Answer:
@@ -29,9 +35,13 @@ def read_answer(answer: Any, *, name: str, labels: int | None = None, label_name
 
     One number a text from 0 to 1 is the probability of the second of two labels. Whole numbers and strings, one a text,
     are labels: they score 1, all others 0. So are entries such as {"label": "yes", "score": 0.9}, with what they score.
+    A list of such entries a text has the scores of all labels.
     """
     if isinstance(answer, list) and answer and all(isinstance(row, Mapping) for row in answer):
         return winners_alone(answer, name=name, label_names=label_names)
+    if has_entries(answer):
+        rows, names = order_scores(answer, name=name, label_names=label_names)
+        return Answer(_array(rows, name).astype(np.float32), names=names)
     found = _array(answer, name)
     alone = found.ndim == 1 or (found.ndim == 2 and found.shape[1] == 1)
     if alone and found.dtype.kind in "biu":
@@ -57,6 +67,47 @@ def winners_alone(rows: Sequence[Mapping[str, Any]], *, name: str, label_names: 
     more = hot.shape[1] > 2
     note = f"{name} gives the probability of one label a text; the other labels share the rest evenly" * more
     return Answer(scores, note)
+
+
+def has_entries(answer: Any) -> bool:
+    """Return whether an answer is a list of lists of labels with their scores."""
+    rows = answer if isinstance(answer, list) else []
+    return any(isinstance(row, list) and row and isinstance(row[0], Mapping) for row in rows)
+
+
+def order_scores(
+    rows: Sequence[Any], *, name: str, label_names: Sequence[str] = ()
+) -> tuple[list[list[Any]], tuple[str, ...]]:
+    """Return the scores of rows of {"label": ..., "score": ...} in the order of the label names, with these names.
+
+    Without names the labels are sorted: by number if they end in one (LABEL_2 before LABEL_10), else by name.
+    """
+    try:
+        found = [[(str(entry["label"]), entry["score"]) for entry in row] for row in rows]
+    except (TypeError, KeyError):
+        raise VictimError(f'{name} answered with entries other than {{"label": ..., "score": ...}}') from None
+    names = tuple(label_names) or tuple(sorted((label for label, _ in found[0]), key=sort_key))
+    places, out = _places(names), []
+    for row in found:
+        scores = {places.get(label.casefold()): score for label, score in row}
+        if len(scores) != len(row) or set(scores) != set(range(len(names))):
+            given = ", ".join(sorted((label for label, _ in row), key=sort_key))[:100]
+            raise VictimError(
+                f"{name} answered with the labels {given}; expected {', '.join(names)[:100]} for every text"
+            )
+        out.append([scores[place] for place in range(len(names))])
+    return out, names
+
+
+def sort_key(label: str) -> tuple[str, int, str]:
+    numbered = _NUMBERED.fullmatch(label)
+    return (numbered[1], int(numbered[2]), "") if numbered else (label.casefold(), -1, label)
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """Return the number of each label by its name in lower case, or by that which libraries make of the number."""
+    numbered = {f"label_{place}": place for place in range(len(names))}
+    return numbered | {label.casefold(): place for place, label in enumerate(names)}
 
 
 def _array(answer: Any, name: str) -> NDArray[Any]:
@@ -111,8 +162,7 @@ def _of_numbers(numbers: NDArray[np.int64], name: str, labels: int) -> Answer:
 
 
 def _of_names(found: Sequence[str], name: str, label_names: Sequence[str]) -> Answer:
-    places = {f"label_{place}": place for place in range(len(label_names))}  # as libraries write a number
-    places |= {label.casefold(): place for place, label in enumerate(label_names)}
+    places = _places(label_names)
     for label in found:
         if not places:
             shown = _NAMING.format(f"{_written(name)}#label_names=no/yes")

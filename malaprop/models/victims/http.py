@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,12 +14,11 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
 from malaprop.core.victim import ANSWERS, Fields
-from malaprop.models.victims.answers import winners_alone
+from malaprop.models.victims.answers import has_entries, order_scores, winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
 from malaprop.models.victims.requests import CallCost, RemoteVictim, RequestMeter, RequestPool, estimate_tokens
 from malaprop.models.victims.strings import StringVictim
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
 _TABLES = ("scores", "labels", "predictions")  # where an answer holds its rows
 _SINGLE = (*_TABLES, "score", "label", "prediction", "probability", "probabilities")  # where it holds that of one text
 
@@ -166,10 +164,9 @@ class HttpVictim(RemoteVictim):
             if count > 1 or len(answer) == 1:
                 return self._fill(answer)
             answer = [answer]
-        if isinstance(answer, list) and any(
-            isinstance(row, list) and row and isinstance(row[0], Mapping) for row in answer
-        ):
-            return [self._ordered(row) for row in answer]
+        if has_entries(answer):
+            rows, self._names = order_scores(answer, name=self.name, label_names=self._names)
+            return rows
         return answer
 
     def _fill(self, rows: Sequence[Any]) -> Floats:
@@ -178,21 +175,6 @@ class HttpVictim(RemoteVictim):
         if found.note:
             self._one.note(found.note)
         return found.scores
-
-    def _ordered(self, row: Any) -> list[Any]:
-        """Return the scores of named labels in the order of the labels."""
-        try:
-            scores = {str(entry["label"]): entry["score"] for entry in row}
-        except (TypeError, KeyError):
-            raise VictimError(f'{self.name} answered with entries other than {{"label": ..., "score": ...}}') from None
-        if not self._names:
-            self._names = tuple(sorted(scores, key=_place))
-        if set(scores) != set(self._names) or len(scores) != len(row):
-            found = ", ".join(sorted(scores, key=_place))[:100]
-            raise VictimError(
-                f"{self.name} answered with the labels {found}; expected {', '.join(self._names)[:100]} for every text"
-            )
-        return [scores[name] for name in self._names]
 
 
 def _in_list(answer: Any) -> Any:
@@ -205,9 +187,3 @@ def _in_list(answer: Any) -> Any:
             return answer  # which is refused with what it holds
         answer = answer[found]
     return answer if isinstance(answer, list) and len(answer) == 1 else [answer]
-
-
-def _place(label: str) -> tuple[str, int, str]:
-    """Return a sort key for a label: LABEL_2 before LABEL_10, other names by name."""
-    numbered = _NUMBERED.fullmatch(label)
-    return (numbered[1], int(numbered[2]), "") if numbered else (label.casefold(), -1, label)

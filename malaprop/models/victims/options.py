@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,9 +32,12 @@ def split_options(typed: str) -> tuple[str, dict[str, str]]:
     return spec, given
 
 
-def convert_options(given: Mapping[str, str], kind: type, what: str) -> dict[str, Any]:
-    """Convert options to the types of a class's fields; a slash separates a list, %2F is a slash."""
+def convert_options(
+    given: Mapping[str, str], kind: type, what: str, *, without: Collection[str] = ()
+) -> dict[str, Any]:
+    """Convert options to the types of a class's fields, of which some may be left out; a slash separates a list."""
     known = {field.name: str(field.type) for field in fields(kind) if field.init and _is_plain(str(field.type))}
+    known = {name: type_ for name, type_ in known.items() if name not in without}
     out: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:

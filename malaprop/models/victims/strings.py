@@ -114,12 +114,15 @@ class StringVictim:
             raise
         except (Exception, SystemExit) as error:
             said = scrub(in_one_line(error), secrets_around())[:300]  # a client of some service may have raised it
-            raise VictimError(f"{self.name} raised {said}") from error
+            taken = isinstance(error, (AttributeError, TypeError)) and len(texts[0]) > 1 and self.pairs == "tuples"
+            hint = " (of a pair it gets a tuple: premise, hypothesis)" if taken else ""
+            raise VictimError(f"{self.name} raised {said}{hint}") from error
         if self.answers == "number":
             return self._check_finite(self._numbers(answer, len(texts)), texts)
         found = read_answer(answer, name=self.name, labels=self.labels, label_names=self.label_names or self.assumed)
         if found.note:
             self.note(found.note)
+        self.assumed = found.names or self.assumed
         return self._check(found.scores, texts)
 
     def _call(self, texts: Sequence[Fields]) -> Any:

@@ -10,10 +10,14 @@ import pytest
 
 from malaprop.cli.main import main
 from malaprop.core.errors import VictimError
+from malaprop.core.judgement import JUDGE
+from malaprop.engine.service import FunctionService
 from malaprop.features.answering import statements
 from malaprop.features.answering.readers import load
+from malaprop.features.answering.record import terminal
 from malaprop.frame.records.outcome import compare_key
 from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.runs import services
 from malaprop.frame.study.commands import find_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
@@ -25,6 +29,8 @@ def text(pairs):
     return [max(found, key=found.__getitem__) for found in answer(pairs)]
 def outside(pairs):
     return [(0, 10_000) for _ in pairs]
+def nothing(pairs):
+    return ["" for _ in pairs]
 def few(pairs):
     return []
 def fails(pairs):
@@ -129,8 +135,31 @@ def test_a_folder_of_transformers_is_read_in_windows(kind, tmp_path):
 
 
 def test_a_question_on_which_the_reader_fails_is_an_error_alone():
-    (run,) = attack("run", victim="own_reader:tesla").record.runs
+    record = attack("run", victim="own_reader:tesla").record
+    (run,) = record.runs
     assert (run.errors, run.questions) == (2, 2)
+    line = "addsent: 2 of 4 questions ended in an error: own_reader:tesla failed"
+    assert line in terminal(record)
+    assert line in Path("run/report.html").read_text()
+
+
+def test_successes_that_the_judge_calls_kept_are_counted(monkeypatch, type_in):
+    unsure = FunctionService(lambda asked: [0.5 for _ in asked])
+    monkeypatch.setattr("malaprop.assets.measures.why_no_judge", lambda *_, **__: "")
+    monkeypatch.setattr("malaprop.attacks.judge._reads_as", lambda *_: False)
+    monkeypatch.setitem(services.shared(), JUDGE, unsure)
+    out = type_in("--victim", "own_reader:answer", "--data", "asked.jsonl", "--attack", "deepwordbug", "--out", "run",
+                  "--json")  # fmt: skip
+    (run,) = json.loads(out.strip().splitlines()[-1])["runs"]
+    assert run["success"]["hits"] > 0
+    assert (run["kept"]["hits"], run["kept"]["total"]) == (0, run["success"]["total"])
+    assert "Meaning kept" in Path("run/report.html").read_text()
+
+
+def test_a_reader_that_knows_no_answer_leaves_nothing_to_attack():
+    record = attack("run", victim="own_reader:nothing").record
+    line = "addsent: own_reader:nothing answers 0 of 4 questions well enough, so there is nothing to attack"
+    assert line in terminal(record)
 
 
 @pytest.fixture
@@ -161,10 +190,13 @@ BAD = {
     "empty": ("bad.jsonl", "", "holds no question with an answer"),
     "no context": ("bad.jsonl", '{"question": "Who?", "answers": ["x"]}\n', "line 1: expected a context as text"),
     "numbers": ("bad.jsonl", '{"question": "Who?", "context": "x", "answers": [3]}\n', "expected answers as texts"),
+    "other answer": ("bad.jsonl", '{"question": "Who?", "context": "b c", "answers": ["zz"]}\n',
+                     "bad.jsonl, line 1: no answer stands in the context, such as 'zz'"),
+    "other table": ("bad.csv", "text,label\nfine,1\n", "qa takes SQuAD's JSON, or JSONL with question, context and"),
     "not squad": ("bad.json", "[1]", "is not in the form of SQuAD"),
     "no list": ("bad.json", '{"data": [{"paragraphs": 3}]}', "article 1: expected a list `paragraphs`"),
     "no json": ("bad.json", "{", "cannot be read as JSON"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -13,8 +13,10 @@ from malaprop.cli.main import main
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.features.audit.study import Audit
 from malaprop.features.defending.evaluation_study import DefenceTest
-from malaprop.frame.records.outcome import compare_key
-from malaprop.frame.records.store import EncodedLine, find_runs, read_outcomes
+from malaprop.frame.records.outcome import Outcome, Side, compare_key
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import EncodedLine, Writer, find_runs, read_outcomes
+from malaprop.frame.study.attack_tasks import RunFigures
 from malaprop.frame.study.commands import read_study
 from malaprop.frame.study.settings import build
 from malaprop.frame.study.study import conduct
@@ -94,6 +96,23 @@ def test_a_wrong_victim_is_named_before_another_is_attacked(place):
     (place / "three.csv").write_text("text,label\na,x\nb,y\nc,z\n")
     with pytest.raises(DataError, match=r"3 labels \(x, y, z\), toy:predict scores 2"):
         conduct(asked(out="run", data="three.csv"))
+
+
+def test_errors_are_counted_as_one_with_their_commonest_reasons(place):
+    why = ["no room", "no room", "too long", "odd", "empty", "late"]
+    about = Run(recipe="pwws", victim="v", data="d", n=15)
+    with Writer(place / "run", about) as writer:
+        for number in range(15):
+            status, reason = ("error", why[number]) if number < len(why) else ("failed", None)
+            held = Side({"text": "x"}, 0)
+            changed = None if reason else held
+            one = Outcome(id=str(number), status=status, label=0, original=held, adversarial=changed, reason=reason)
+            writer.add(one)
+    figures = RunFigures.of(place / "run")
+    (note,) = figures.notes()
+    assert note == "6 of 15 examples ended in an error: no room (2); too long (1); odd (1); other reasons (2)"
+    row = figures.to_row()
+    assert (row["robust_accuracy"], row["valid_success"]) == (row["under_attack"], row["success"]) == (1.0, 0.0)
 
 
 def test_a_file_goes_on_with_an_attack(place, monkeypatch):

@@ -178,7 +178,29 @@ def test_a_gate_that_a_limit_cut_short_does_not_pass(baseline, type_in):
         "check", "--baseline", "base", "--max-queries", "600", "--device", "cpu", "--quiet", "--out", "cut"
     )
     assert code == 1
-    assert "not every text was attacked: a spending limit ended the run" in err
+    assert len(err.splitlines()) == 1, err
+    assert "--max-queries 600 is reached and not all is done" in err
+    page = Path("cut/summary.md").read_text()
+    assert "not decided: a spending limit ended the run" in page
+    assert "not every text was attacked: a spending limit ended the run" in page
+    assert "failed" not in page + Path("cut/badge.svg").read_text()
+
+
+def test_a_check_goes_on_in_its_own_folder(baseline, type_in):
+    check = ("check", "--baseline", "base", "--device", "cpu", "--quiet", "--out", "cut")
+    assert type_in(*check, "--max-queries", "600")[0] == 1
+    code, _, err = type_in(*check, "--max-queries", "100000")
+    assert code == 0, err
+    code, _, err = type_in(*check)
+    assert (code, "is finished" in err) == (0, True), err
+
+
+@pytest.mark.parametrize(("texts", "said"), [(7, "7 texts are too few to detect any drop"), (40, "drop that can be")])
+def test_too_few_texts_to_detect_any_drop_are_said_to_be(place, texts, said):
+    few = {"n": texts, "device": "cpu", "attacks": "keyboard", "validity": "paper"}
+    mp.audit("gatemodels:predict", "texts.csv", out="few", **few)
+    found = mp.check("gatemodels:predict", baseline="few", device="cpu").record
+    assert said in " ".join(found.notes)
 
 
 def test_a_baseline_says_what_is_kept(place, type_in):

@@ -61,6 +61,9 @@ def test_many_texts_tell_over_how_many_words_importance_is_spread(tmp_path):
     summary = json.loads(result.stdout.splitlines()[-1])
     assert summary["spread"] == {VICTIM: [pytest.approx(1 / 3, abs=1e-3), pytest.approx(2 / 3, abs=1e-3)]}
     assert summary["strongest"] == {VICTIM: [[0, 1, 2], [0, 1, 2]]}
+    shown = run("--data", str(data), "--victim", VICTIM)
+    assert shown.stdout.startswith(f"{VICTIM}: spread over ")
+    assert not run("--data", str(data), "--victim", VICTIM, "--quiet").stdout
     for words in (("--victim", VICTIM), ("a film", "--data", str(data), "--victim", VICTIM)):
         assert isinstance(run(*words).exception, SettingError)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -230,6 +231,11 @@ def test_page_and_terminal_show_every_victim():
         assert part in page
     assert "1. predict" in terminal(record)
     assert "highest robustness score" in str(headline([record]))
+    said = "every changed label counts, whatever the text means"
+    assert said in " ".join(terminal(record).split())
+    assert said in page
+    judged = replace(record, validity="valid")
+    assert said not in " ".join(terminal(judged).split()) + str(body([judged]))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from malaprop.features.tagging.entities import (
     f1_lost,
     f1_of,
     f1_with_interval,
+    find_odd_tag,
     read_entities,
     tags_of,
 )
@@ -34,6 +35,12 @@ TAGS = tags_of(("LOC", "PER"))
 )
 def test_entities_are_read_as_conlleval_does(tags, entities):
     assert read_entities(tags.split()) == tuple(Entity(*one) for one in entities)
+
+
+def test_which_tags_data_may_hold():
+    alike = (("O", "B-PER", "L-geo", "S-LOC"), ("O", "person-actor", "art"), ("PER", "WORK_OF_ART"), ())
+    assert not any(map(find_odd_tag, alike))
+    assert find_odd_tag(("O", "B-PER", "banana")) == "banana"
 
 
 # true tags, predicted tags, and by hand: right, found, there

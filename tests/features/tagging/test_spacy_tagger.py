@@ -44,3 +44,9 @@ def test_without_spacy_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(VictimError, match="needs spaCy; install it with"):
         load_spacy("en_core_web_md")
+
+
+def test_a_pipeline_that_is_not_installed_is_named():
+    pytest.importorskip("spacy")
+    with pytest.raises(VictimError, match="no spaCy pipeline 'nope' is installed; the asset is spacy:en_core_web_md"):
+        load_spacy("nope")

@@ -18,7 +18,7 @@ from malaprop.engine.service import FunctionService
 from malaprop.features.tagging.data import read_sentences
 from malaprop.features.tagging.entities import count_entities
 from malaprop.features.tagging.presets import PRESETS
-from malaprop.features.tagging.record import TaggingRecord
+from malaprop.features.tagging.record import TaggingRecord, terminal
 from malaprop.features.tagging.rules import ENTITIES, token_of_slots
 from malaprop.features.tagging.run import TagAttacker, run
 from malaprop.features.tagging.taggers import FunctionTagger, in_terms_of
@@ -232,6 +232,12 @@ BAD = {
     "no such file": ("missing.conll", "", "no such file"),
     "empty": ("empty.conll", "\n\n", "holds no sentence"),
     "no tag": ("bad.conll", "Anna\n", "line 1: expected a token and its tag"),
+    "other table": ("bad.csv", "text,label\nfine,1\n", "tag takes CoNLL, or JSONL with tokens and tags; bad.csv"),
+    "no IOB": (
+        "bad.jsonl",
+        '{"tokens": ["Anna", "sings"], "tags": ["B-PER", "banana"]}\n',
+        "bad.jsonl, line 1: 'banana' is no IOB tag",
+    ),
     "spaces": ("bad.jsonl", '{"tokens": ["New York"], "tags": ["I-LOC"]}\n', "'New York' is not one word"),
     "uneven": ("bad.jsonl", '{"tokens": ["Anna", "runs"], "tags": ["I-PER"]}\n', "2 tokens and 1 tags"),
     "columns": ("bad.jsonl", '{"text": "Anna"}\n', "expected the lists tokens and tags"),
@@ -281,7 +287,16 @@ def test_a_tagger_whose_answers_do_not_fit(victim, message, type_in):
 def test_a_sentence_on_which_the_tagger_fails_is_an_error_alone():
     record = attack("run", victim="own_tagger:rome").record
     assert (record.runs[0].errors, record.runs[0].success.hits) == (3, 6)
+    line = f"deepwordbug: 3 of {len(ROWS)} sentences ended in an error: own_tagger:rome failed on 1 sentences: "
+    assert line in terminal(record)
+    assert line in Path("run/report.html").read_text()
     assert all("not Rome" in one.reason for one in read_outcomes(Path("run")) if one.status == "error")
+
+
+def test_the_only_sentence_is_named_as_such(type_in):
+    Path("one.conll").write_text("Anna I-PER\nleft O\n")
+    told = type_in("--victim", "own_tagger:fails", "--data", "one.conll", "--attack", "deepwordbug", code=2)
+    assert "the only sentence ended in an error" in told
 
 
 def test_a_sentence_that_holds_markup_is_escaped(type_in):

@@ -20,6 +20,19 @@ from tests.features.translation.small_translators import LEXICON, PAIRS, pairs, 
 SOURCES = [source for source, _ in PAIRS[:6]]
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (None, "toy answered None to 2 sentences; expected a list of 2 strings"),
+        (["one"], "toy answered 1 string to 2 sentences; expected a list of 2 strings"),
+        ("one", "toy answered a str to 2 sentences; expected a list of 2 strings"),
+    ],
+)
+def test_a_function_that_gives_no_translations(answer, says):
+    with pytest.raises(VictimError, match=says):
+        wrap(lambda texts: answer, name="toy").translate(["a cat", "a dog"])
+
+
 def test_our_own_folder(trained):
     victim = load(trained)
     found = victim.translate(SOURCES)

@@ -7,6 +7,7 @@ import pytest
 from malaprop.core.errors import DataError
 from malaprop.frame.command.watch import TerminalListener, watch
 from malaprop.frame.records.outcome import Outcome, Side
+from malaprop.frame.records.store import EncodedLine
 from malaprop.frame.tasks.events import PieceWritten, StudyPlanned, TaskEnded, TaskNote, TaskStarted, WorkerLost
 
 SIDE = Side({"text": "t"})
@@ -25,7 +26,7 @@ LINES = [
     "2 of 5 parts are done already, or not needed",
     "models/m: epoch 1: loss 0.5 [red]x[/red]",
     "runs/m/typos: a worker was lost (killed by signal 9); its unfinished items are done again",
-    "runs/m/typos: attack success 50.0% (1/2, 9.5-90.5), done, 1.2 s",
+    "runs/m/typos: attack success 50.0% (1/2, 9.5-90.5) of the new texts, done, 1.2 s",
     "runs/m/hotflip: skipped (needs gradients), 0.0 s",
 ]
 
@@ -35,6 +36,24 @@ def test_a_line_for_each_task_where_nobody_watches_a_bar(capsys):
         for one in HAPPENINGS:
             listen(one)
     assert capsys.readouterr().err.splitlines() == LINES
+
+
+def test_successes_that_the_judge_refuses_are_told_from_those_that_count(capsys):
+    """The tables of taggers and readers count both, those of classifiers the latter."""
+    pieces = [
+        Outcome(id=f"{i}", status="success", label=0, original=SIDE, adversarial=SIDE, meaning=meaning)
+        for i, meaning in enumerate((0.99, 0.0, 0.0))
+    ]
+    for how in ("done", "budget"):
+        with watch(quiet=False) as listen:
+            listen(TaskStarted("pwws", items=4, before=0))
+            for piece in (pieces[0], EncodedLine.of(pieces[1]), pieces[2]):
+                listen(PieceWritten("pwws", piece))
+            listen(TaskEnded("pwws", how, 1.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "pwws: goal reached 3 of 3, meaning kept 33.3% (1/3, 6.1-79.2), done, 1.0 s",
+        "pwws: goal reached 3 of 3, meaning kept 1 of 3, budget, 1.0 s",
+    ]
 
 
 def test_quiet_says_nothing(capsys):

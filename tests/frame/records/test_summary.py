@@ -53,7 +53,7 @@ OUTCOMES = [
 def test_summary_counts_by_hand() -> None:
     found = Summary.of(OUTCOMES)
     assert found.counts == {"success": 2, "failed": 1, "skipped": 1, "error": 1}
-    assert (found.clean, found.under_attack, found.success) == (Rate(3, 4), Rate(1, 4), Rate(2, 3))
+    assert (found.clean, found.under_attack, found.success) == (Rate(4, 5), Rate(1, 4), Rate(2, 3))
     assert (found.asked.mean, found.asked.median, found.unique.mean, found.forwarded.mean) == (30, 30, 29, 28)
     assert found.to_break.median == 20
     assert found.changed_share.mean == pytest.approx(0.2)
@@ -62,12 +62,33 @@ def test_summary_counts_by_hand() -> None:
     assert found.reasons == {"too long": 1}
 
 
+def test_an_error_counts_for_clean_accuracy_alone_and_only_if_the_victim_answered():
+    silent = replace(OUTCOMES[4], original=Side({"text": "x"}))
+    wrong = replace(OUTCOMES[4], original=Side({"text": "x"}, 1))
+    for error, clean in ((silent, Rate(3, 4)), (wrong, Rate(3, 5)), (OUTCOMES[4], Rate(4, 5))):
+        found = Summary.of([*OUTCOMES[:4], error])
+        assert (found.clean, found.under_attack, found.success) == (clean, Rate(1, 4), Rate(2, 3))
+        assert found.counts["error"] == 1
+
+
 def test_summary_of_nothing_is_plain_json() -> None:
     plain = Summary.of([]).to_dict()
     assert plain["clean_accuracy"]["value"] is None
     assert plain["queries"]["asked"] == {"mean": None, "median": None}
     json.dumps(plain, allow_nan=False)
     assert json.loads(json.dumps(Summary.of(OUTCOMES).to_dict()))["success"]["hits"] == 2
+
+
+def test_the_printed_figures_stand_beside_those_of_every_flip() -> None:
+    plain = Summary.of(OUTCOMES).to_dict()
+    assert (plain["robust_accuracy"], plain["valid_success"]) == (plain["accuracy_under_attack"], plain["success"])
+    judged = [replace(one, meaning=0.01) if one.status == "success" else one for one in OUTCOMES]
+    summary = Summary.of(judged)
+    found = summary.to_dict()
+    assert (found["success"], found["accuracy_under_attack"]) == (plain["success"], plain["accuracy_under_attack"])
+    assert found["valid_success"] == summary.broken.to_dict()
+    assert found["robust_accuracy"] == summary.robust.to_dict()
+    assert found["valid_success"]["hits"] == 0
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,16 @@ def test_errors_of_one_attack_do_not_lower_the_accuracy_under_all() -> None:
     assert low <= 0.3 <= 0.9 <= high, "between 30 and 90 of 100 texts hold"
 
 
+def test_a_text_that_no_attack_could_attack_is_left_out_as_it_is_of_each_rate() -> None:
+    names = Run(recipe="deepwordbug", victim="m", data="d", n=6, labels=("a", "b"), parts=plain(RECIPES["typos"]()))
+    some = [outcome(0, "success"), *(outcome(n, "failed") for n in range(1, 5)), outcome(5, "error")]
+    (found,) = measure_levels(entries([(names, some), (replace(names, recipe="typos"), some)]))
+    assert found.every == found.levels["misspellings"] == Rate(4, 5)
+    late = (replace(names, recipe="typos"), some[-1:])  # five texts are not reached yet
+    (found,) = measure_levels(entries([(names, some), late]))
+    assert (found.every.total, found.every.unfinished) == (0, 5)
+
+
 def test_an_unfinished_run_has_no_rate_that_is_another_runs() -> None:
     names = Run(recipe="pwws", victim="m", data="d", n=40, labels=("a", "b"), parts=plain(RECIPES["pwws"]()))
     first = [outcome(i, "failed" if i % 2 else "success") for i in range(40)]

@@ -75,6 +75,30 @@ def test_the_command_prints_every_record(tmp_path, monkeypatch, capsys):
     assert '"records": 3' in out.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--leaderboard", "board.md"), "--leaderboard needs defence tests"),
+        (("--parquet", "full"), "full holds something already"),
+        (("--export", "full", "--card", "card.md"), "full holds something already"),
+    ],
+)
+def test_what_cannot_be_written_beside_the_report_is_said_before_it_is_written(
+    words, said, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "run")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+    monkeypatch.setattr(sys, "argv", ["malaprop", "report", "run", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert (end.value.code, out) == (2, "")
+    assert said in err
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
 def test_a_folder_with_nothing_says_so(tmp_path):
     with pytest.raises(RecordError, match="no run and no record below"):
         gather([tmp_path])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import toy
 
 from malaprop.assets import segment, wordlists
@@ -16,8 +17,10 @@ from malaprop.frame.runs.cautions import (
     describe_foreign,
     describe_languages,
     describe_long_words,
+    describe_setting,
     find_languages,
 )
+from malaprop.frame.runs.make_attack import recipe
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 
@@ -48,6 +51,40 @@ def test_who_names_the_language_of_the_texts_is_believed():
     assert describe_foreign(english) == ""
     assert describe_foreign(english, "de") == "the texts are in German"
     assert describe_foreign(german, "en,de") == describe_foreign(german)
+
+
+def test_texts_that_no_named_language_fits_are_counted():
+    english, french = "the film is not as good as it was", "Le film n'est pas aussi bon que le livre"
+    some = toy.examples([english, french, "film", "schöner Film", "这部电影很好看", "ภาพยนตร์เรื่องนี้ดีมาก"])
+
+    def lines(setting, texts=some):
+        return [*describe_setting(setting, texts)]
+
+    strange = "2 of 6 texts are in a script of none of --language"
+    assert lines("auto") == lines("en,fr,zh,th") == []
+    assert lines("fr,en") == [f"{strange} fr,en"]
+    assert lines("de,es") == [f"{strange} de,es", "0 of 6 texts look German or Spanish"]
+    assert lines("fr", some[:1]) == ["0 of 1 texts look French"]
+    assert lines("fr", some[2:4]) == lines("ms", some[:1]) == []  # nothing tells these from others
+    assert [*find_languages("de,en", some)] == ["en", "de"]  # English takes short texts of plain letters
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "line"),
+    [
+        ("back-translation", {}, "its translators read English, so they change nothing in French; name yours with"),
+        ("back-translation", {"there": "own:there", "back": "own:back"}, ""),
+        ("syntax", {}, "its rules of grammar are those of English, so they change nothing in French"),
+        ("distract", {}, "its sentences are English, so it adds none in French; give yours with asides"),
+        ("distract", {"asides": "Bon."}, ""),
+        ("sentence-then-words", {"sentences": "distract"}, "its sentences are English, so it adds none in French"),
+    ],
+)
+def test_recipes_of_english_sentences_say_where_they_change_nothing(name, settings, line):
+    found = [one for one in describe_languages(recipe(name, **settings), {"fr": 5, "en": 2}) if one.startswith(name)]
+    assert len(found) == bool(line)
+    assert line in "".join(found)
+    assert not [*describe_languages(recipe(name, **settings), {"en": 5})]
 
 
 def test_texts_that_a_model_does_not_read_to_their_end_are_counted():

@@ -128,6 +128,9 @@ def test_options_of_a_function(here, monkeypatch):
     assert victim.predict(["win", "hello", "win win"]).tolist() == [[0, 1], [1, 0], [0, 1]]
     assert sys.modules["mine_labels"].sizes == [2, 1]
     assert "labels alone" in victim.notes[0]
+    assert load("mine_labels:predict#label_names=ham%2Feggs/spam:name=mine").name == "mine"
+    with pytest.raises(SettingError, match="of mine_labels:predict is called 'device'; known: answers, batch"):
+        load("mine_labels:predict#device=cpu")
     with pytest.raises(SettingError, match="is called 'labls'; did you mean labels or label_names"):
         load("mine_labels:predict#labls=3")
     with pytest.raises(SettingError, match="mine_labels:fitted is not a function"):

@@ -105,6 +105,8 @@ def test_a_missing_service_is_an_error_of_the_examples_that_ask_it():
     reached, not_reached = attack_all(listed(constraints=(SentenceCosine(),)), rows, target, services=services)
     assert (reached.status, reached.reason) == ("error", "nothing here answers to 'encoder/rough'")
     assert not_reached.status == "failed"
+    original = attack_all(listed(), rows, toy.victim())[0].original
+    assert reached.original == original, "the victim's answer to the original is kept"
 
 
 def test_an_outcome_of_an_ending():

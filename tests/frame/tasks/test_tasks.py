@@ -19,7 +19,7 @@ from malaprop.frame.records.store import read_outcomes
 from malaprop.frame.study.agreement import lock
 from malaprop.frame.tasks.events import LOG, Log, PieceWritten, TaskEnded, TaskNote, WorkerLost
 from malaprop.frame.tasks.executor import Execution, find_unfinished
-from malaprop.frame.tasks.outputs import JsonFile, RunFolder, read_skipped
+from malaprop.frame.tasks.outputs import JsonFile, OwnFolder, RunFolder, read_skipped
 from malaprop.frame.tasks.task import Task, plan_of
 from malaprop.frame.tasks.worker_context import Place
 from malaprop.frame.tasks.workers.job import ThisProcess
@@ -147,6 +147,15 @@ def test_an_optional_task_costs_its_row_alone_and_is_tried_again(tmp_path):
     assert execute(tmp_path, None, bad) == {}
     assert read_skipped(tmp_path / "bad").reason == "a column is missing"
     assert set(find_unfinished(plan(bad), tmp_path)) == {"bad"}
+
+
+def test_the_end_of_a_quiet_task_is_not_for_users(tmp_path):
+    heard: list[object] = []
+    quiet = Task(name="quiet", work=toy_tasks.model, output=OwnFolder(), quiet=True)
+    assert execute(tmp_path, None, quiet, listen=[heard.append]) == {}
+    shown = {one.task: one.kept for one in heard if isinstance(one, TaskEnded)}
+    assert shown["model"]
+    assert not shown["quiet"]
 
 
 def test_a_task_that_kills_its_worker_is_given_up(tmp_path):

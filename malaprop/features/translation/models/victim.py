@@ -70,6 +70,10 @@ def _too_long(name: str, pieces: int, limit: int) -> str:
     return f"the source has {pieces} sub-words, {name} reads {limit}; shorten it or train with a larger limit"
 
 
+def _count(many: int, what: str) -> str:
+    return f"{many} {what}{'s' * (many != 1)}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FunctionTranslator:
     """Any function from a list of sources to a list of translations, called in batches."""
@@ -93,7 +97,12 @@ class FunctionTranslator:
                 isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(t, str) for t in found)
             )
             if not strings or len(found) != len(part):
-                raise VictimError(f"{self.name} was given {len(part)} sources; expected a list of as many strings")
+                given = "None" if found is None else f"a {type(found).__name__}"
+                answer = _count(len(found), "string") if strings else given
+                raise VictimError(
+                    f"{self.name} answered {answer} to {_count(len(part), 'sentence')}; expected a list of "
+                    f"{_count(len(part), 'string')}"
+                )
             out += found
         return out
 
