@@ -1,8 +1,13 @@
 """Where the time of an audit goes: clocks in the services, and the figures on the page."""
 
+import json
+from pathlib import Path
 from time import process_time
 
 from malaprop_bench import parts
+from malaprop_bench.page import read
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def spend(seconds):
@@ -40,3 +45,13 @@ def test_the_table_has_a_row_for_each_part_and_for_the_rest():
     assert head[1:3] == ("before, processor s", "now, processor s")
     assert rows[0] == ["judge of meaning", "2.00", "2.00", "1,200"]
     assert [row[1:] for row in rows[1:]] == [["3.00", "2.00", "-"], ["5.0", "4.0", "-"]]
+
+
+def test_the_page_says_how_long_an_audit_takes():
+    held = json.loads((DOCS / "measured" / "audit-seconds.json").read_text(encoding="utf-8"))
+    page = (DOCS / "appendix" / "performance.md").read_text(encoding="utf-8")
+    assert held["quiet"] <= held["busy"] <= 60, "the goal"
+    assert f"took {held['quiet']:.0f} s with two threads on a quiet machine, and {held['busy']:.0f} s on a busy" in page
+    before, now = read(DOCS / "measured" / "audit-parts.jsonl")
+    assert (before["version"], now["version"]) == ("before", "now")
+    assert now["seconds"] < before["seconds"]
