@@ -200,7 +200,7 @@ class Check:
 
     def gather(self, root: Path) -> CheckRecord:
         from malaprop.features.audit.check_record import CheckRecord, smallest_drop
-        from malaprop.frame.records.paired_texts import compare, compare_groups
+        from malaprop.frame.records.paired_texts import are_judged, compare, compare_groups
 
         digests, now = read_runs(root, self._folders(root))
         before = () if self.before is None else _rename(self.before.runs, now)
@@ -209,7 +209,7 @@ class Check:
         levels = compare_groups(before, now, self.levels)
         bars = tuple(self._bars(rows, levels))
         notes = []
-        if before and not all(run.judged for run in (*before, *now)):
+        if before and not are_judged(before, now):
             notes.append("no judge of meaning rated all successes of both sides, so every flipped label counts on both")
         if tested := [row for row in rows if row.before is not None]:
             least = smallest_drop(len(digests), len(tested), max_drop=self.max_drop, alpha=self.alpha)

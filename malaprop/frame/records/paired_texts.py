@@ -46,10 +46,9 @@ class MarkedRun:
 
     def fates(self, *, judged: bool) -> Iterator[tuple[str, bool | None]]:
         """Yield whether each attacked text is answered rightly; None after an error."""
-        right = ("held", "flipped") if judged else ("held",)
         for id, one in self.marks.items():
             if one not in UNATTACKED:
-                yield id, None if one == "error" else one in right
+                yield id, _read_mark(one, judged=judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +139,16 @@ def mark(outcome: Outcome) -> Mark:
 
 def holds(outcome: Outcome) -> bool | None:
     """Return whether the model's answer is right under this attack; None after an error."""
-    found = mark(outcome)
-    return None if found == "error" else found in ("held", "flipped")
+    return _read_mark(mark(outcome), judged=True)
+
+
+def _read_mark(one: Mark, *, judged: bool) -> bool | None:
+    return None if one == "error" else one == "held" or (judged and one == "flipped")
+
+
+def are_judged(*sides: Iterable[MarkedRun]) -> bool:
+    """Return whether a judge rated every success of all sides; if not, every flipped label counts on each of them."""
+    return all(run.judged for side in sides for run in side)
 
 
 def sign_test(lost: int, won: int) -> float:
@@ -151,14 +158,15 @@ def sign_test(lost: int, won: int) -> float:
 
 
 def compare(
-    before: Iterable[MarkedRun], now: Sequence[MarkedRun], *, max_drop: float, alpha: float
+    before: Sequence[MarkedRun], now: Sequence[MarkedRun], *, max_drop: float, alpha: float
 ) -> tuple[CheckRow, ...]:
     """Return a row for each attack, one for the unchanged texts, and one for all attacks together, paired by text.
 
     A row is worse if its drop is above `max_drop` and not due to chance: the sign test rejects it at `alpha`, by
     Holm's method over all rows, so that the chance of a false alarm is at most `alpha` however many attacks there are.
     """
-    old, new = _both_sides(before, now)
+    judged = are_judged(before, now)
+    old, new = (_facts(side, judged=judged) for side in (before, now))
     rows = [_row(key, old.get(key), found) for key, found in new.items()]
     tested = [row for row in rows if row.before is not None]
     rejected: set[tuple[str, str]] = set()
@@ -166,16 +174,15 @@ def compare(
         if row.p >= alpha / (len(tested) - rank):
             break
         rejected.add((row.victim, row.attack))
-    judged = (_judge(row, (row.victim, row.attack) in rejected, max_drop) for row in rows)
-    return tuple(_hide_few(row, [run for run in now if run.victim == row.victim]) for row in judged)
+    tried = (_judge(row, (row.victim, row.attack) in rejected, max_drop) for row in rows)
+    return tuple(_hide_few(row, [run for run in now if run.victim == row.victim]) for row in tried)
 
 
 def compare_groups(
-    before: Iterable[MarkedRun], now: Sequence[MarkedRun], groups: Mapping[str, Collection[str]]
+    before: Sequence[MarkedRun], now: Sequence[MarkedRun], groups: Mapping[str, Collection[str]]
 ) -> tuple[CheckRow, ...]:
     """Return a row for each victim and group of attacks: the texts that hold under all of them. None is tested."""
-    before = list(before)
-    judged = all(run.judged for run in (*before, *now))
+    judged = are_judged(before, now)
     rows = []
     for victim in dict.fromkeys(run.victim for run in now):
         for name, attacks in groups.items():
@@ -199,15 +206,6 @@ def _hide_few(row: CheckRow, runs: Sequence[MarkedRun]) -> CheckRow:
 
 def _judge(row: CheckRow, rejected: bool, max_drop: float) -> CheckRow:
     return replace(row, worse=rejected and row.drop > max_drop)
-
-
-def _both_sides(
-    before: Iterable[MarkedRun], now: Sequence[MarkedRun]
-) -> tuple[dict[tuple[str, str], HeldTexts], dict[tuple[str, str], HeldTexts]]:
-    """Return the facts of both sides; where one was not judged, every flipped label counts on both."""
-    before = list(before)
-    judged = all(run.judged for run in (*before, *now))
-    return _facts(before, judged=judged), _facts(now, judged=judged)
 
 
 def _facts(runs: Iterable[MarkedRun], *, judged: bool) -> dict[tuple[str, str], HeldTexts]:

@@ -234,7 +234,7 @@ def _shorten(text: str, *, start: bool, end: bool) -> str:
 
 
 def _steps(found: Sequence[RunEntry], *, advised: bool) -> Iterator[Markup]:
-    """Yield what to do next, from what the records hold; `advised` if the page says what helps against each kind."""
+    """Yield what to do next, from what the records hold; `advised` if the page says what to try against each kind."""
     broken = any(one.broken for entry in found for one in entry.outcomes)
     judged = [entry.summary.validity for entry in found if entry.summary.validity is not None]
     harden = tag("code", "malaprop harden auto --model MODEL --data DATA")
