@@ -1,6 +1,6 @@
 """Compare heads of the judge of meaning with the packaged one, each on pairs that it has not learnt from.
 
-python -m malaprop_bench.judgeheads RECORD.json HEAD.npz... [--data ../shared/data]
+python -m malaprop_bench.compareheads RECORD.json HEAD.npz... [--data ../shared/data]
 
 `malaprop_bench.judgehead` made the heads, the first with the seed 0, the next with 1, and so on. We do not know which
 pairs the packaged head learnt from: some of those held out here may be among them.
@@ -165,7 +165,7 @@ def put_edits(text: str, edits: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m malaprop_bench.judgeheads", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m malaprop_bench.compareheads", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("record", type=Path)
     parser.add_argument("heads", type=Path, nargs="+")

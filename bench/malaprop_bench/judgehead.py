@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from malaprop.assets.polarity import STEPS
+from malaprop.core.errors import DataError, plain
 from malaprop.core.score import Floats
 from malaprop.models.encoders.differences import NAMES, describe
 from malaprop.models.encoders.judge import PackagedJudge, open_judge
@@ -144,7 +145,10 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(words)
-    pairs = [pair for pair in draw(given.data, given.seed) if not pair.held]
+    try:
+        pairs = [pair for pair in draw(given.data, given.seed) if not pair.held]
+    except DataError as error:
+        parser.error(plain(error))
     held, chosen = train(pairs, read_vectors(open_judge(), pairs), Lexicon.packaged(), given.seed)
     with given.out.open("wb") as file:
         np.savez_compressed(file, **held)

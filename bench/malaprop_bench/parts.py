@@ -181,6 +181,8 @@ def main(words: Sequence[str] | None = None) -> None:
     if given.child:
         print(json.dumps(audit(given.child.split(","), given.n, **settings)))
         return
+    if given.out is None or not given.trees:
+        parser.error("give a file to write, and a source tree as NAME=TREE")
     trees = {name: Path(tree).resolve() for name, _, tree in (one.partition("=") for one in given.trees)}
     found = measure(trees, given.victim, given.n, given.turns, settings)
     given.out.write_text("".join(json.dumps(one) + "\n" for one in found), encoding="utf-8")

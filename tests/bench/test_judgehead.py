@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
-from malaprop_bench import judgehead, judgeheads, judgepairs
+from malaprop_bench import compareheads, judgehead, judgepairs
 from malaprop_bench.judgepairs import Pair
 
 from malaprop.models.encoders import differences
@@ -167,9 +167,9 @@ def test_made_pairs_replace_misspell_recase_and_negate(monkeypatch):
 
 
 def test_edits_are_put_where_they_fit_in_their_order():
-    ways = judgeheads.put_edits("a film of films, a film", [("a", "one"), ("film", "movie")])
+    ways = compareheads.put_edits("a film of films, a film", [("a", "one"), ("film", "movie")])
     assert [*ways] == ["one movie of films, a film", "one film of films, a movie", "a film of films, one movie"]
-    assert [*judgeheads.put_edits("a film", [("films", "movies")])] == []
+    assert [*compareheads.put_edits("a film", [("films", "movies")])] == []
 
 
 def test_two_heads_are_compared_on_the_same_pairs(data, tmp_path, without_assets):
@@ -179,7 +179,7 @@ def test_two_heads_are_compared_on_the_same_pairs(data, tmp_path, without_assets
     judge, head = Reader(), Head(path)
     judge.head = head
     pairs = [pair for pair in judgepairs.draw(data) if pair.held]
-    found = judgeheads.compare(judge, head, pairs, judgehead.read_vectors(judge, pairs))
+    found = compareheads.compare(judge, head, pairs, judgehead.read_vectors(judge, pairs))
     whole = found["sources"]["all"]
     assert (whole["kept"] + whole["changed"], whole["alike"]) == (len(pairs), len(pairs))
     assert whole["shipped"]["auc"] == whole["new"]["auc"] == 1
